@@ -98,7 +98,7 @@ impl Session {
         let catalog = self.catalog();
         let pool = &self.engine.store.pool;
         let (mut emptied, mut dropped) = (Vec::new(), Vec::new());
-        for table in catalog.tables() {
+        for table in catalog.on_commit() {
             if table.schema != schema {
                 continue;
             }

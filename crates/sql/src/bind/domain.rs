@@ -114,6 +114,21 @@ pub fn check_shown(
     Ok(shown_check(&text))
 }
 
+/// A kept check as it has to be after something it names got another name in `renamed`.
+pub(super) fn check_again(
+    text: &str,
+    base: SqlType,
+    catalog: &Catalog,
+    renamed: &Catalog,
+    eval: EvalContext<'_>,
+) -> Result<String> {
+    let ctx = stored_context(catalog, eval);
+    let mut binder = Binder::defining(&ctx);
+    let rel = binder.new_rel();
+    let bound = binder.domain_condition(&parse::parse_expr(text)?, base, rel)?;
+    Ok(kept_text(&bound, &value_table(base), rel, renamed, eval))
+}
+
 impl Binder<'_> {
     /// The type a written name means, domains included.
     pub(super) fn declared(&self, name: &ast::TypeName) -> Result<Declared> {

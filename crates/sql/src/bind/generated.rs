@@ -13,6 +13,7 @@ use throng_types::sqltype::{made, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use super::dml::row_names;
+use super::renamed::Named;
 use super::scope::Scope;
 use super::table::no_position;
 use super::view::{STORED_PATH, stored_context, stored_format};
@@ -136,13 +137,14 @@ pub(super) fn kept_text(
     eval: EvalContext<'_>,
 ) -> String {
     let format = stored_format();
+    let host = Named::by(catalog, eval);
     let style = Style {
         catalog,
         search_path: STORED_PATH,
         pretty: false,
         eval: EvalContext {
             format: &format,
-            ..eval
+            host: &host,
         },
     };
     deparse::row_expr(expr, table, rel, &style)

@@ -10,7 +10,7 @@ use super::generated::kept_text;
 use super::scope::Scope;
 use super::view::{STORED_PATH, stored_context, stored_expr};
 use super::{Binder, Clause};
-use crate::catalog::{Catalog, ColumnDef, TableDef};
+use crate::catalog::{Catalog, ColumnDef, TableDef, is_polymorphic};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, EvalContext};
@@ -23,6 +23,8 @@ pub enum Kept<'a> {
     Default(&'a ColumnDef),
     /// A condition over the table's row.
     Check,
+    /// Any value over it: what a column or an index computes, or partitions go by.
+    Term,
 }
 
 /// A kept text as a session with this search path would write it.
@@ -43,7 +45,7 @@ pub fn kept_shown(
     };
     let shown = match of {
         Kept::Default(_) => without_assignment(bound),
-        Kept::Check => bound,
+        Kept::Check | Kept::Term => bound,
     };
     Ok(deparse::row_expr(&shown, table, rel, &style))
 }
@@ -74,7 +76,7 @@ fn without_assignment(mut value: Expr) -> Expr {
 }
 
 /// A kept text as it has to be after something it names got another name in `renamed`.
-pub fn kept_again(
+pub(super) fn kept_again(
     (text, of): (&str, Kept<'_>),
     table: &Arc<TableDef>,
     catalog: &Catalog,
@@ -82,7 +84,27 @@ pub fn kept_again(
     eval: EvalContext<'_>,
 ) -> Result<String> {
     let (bound, rel) = Binder::defining(&stored_context(catalog, eval)).kept(text, of, table)?;
+    let table = renamed.table(table.oid).unwrap_or(table);
     Ok(kept_text(&bound, table, rel, renamed, eval))
+}
+
+/// The same of a value that is no table's.
+pub(super) fn value_again(
+    text: &str,
+    ty: SqlType,
+    catalog: &Catalog,
+    renamed: &Catalog,
+    eval: EvalContext<'_>,
+) -> Result<String> {
+    let ctx = stored_context(catalog, eval);
+    let mut binder = Binder::defining(&ctx);
+    let rel = binder.new_rel();
+    let bound = match is_polymorphic(ty.oid) {
+        true => binder.default_expr(&parse::parse_expr(text)?)?,
+        false => binder.kept_default(text, ty)?,
+    };
+    let none = TableDef::of_columns(Vec::new());
+    Ok(kept_text(&bound, &none, rel, renamed, eval))
 }
 
 impl Binder<'_> {
@@ -139,6 +161,7 @@ impl Binder<'_> {
         let bound = match of {
             Kept::Default(column) => self.kept_default(text, column.ty)?,
             Kept::Check => self.kept_check(text, table, rel)?,
+            Kept::Term => self.kept_term(text, table, rel)?,
         };
         Ok((bound, rel))
     }
@@ -155,6 +178,15 @@ impl Binder<'_> {
 
     fn kept_check(&mut self, text: &str, table: &Arc<TableDef>, rel: RelId) -> Result<Expr> {
         self.check_condition(&parse::parse_expr(text)?, table, rel)
+    }
+
+    fn kept_term(&mut self, text: &str, table: &Arc<TableDef>, rel: RelId) -> Result<Expr> {
+        let ast = parse::parse_expr(text)?;
+        let names = row_names(table, &table.name, rel);
+        let scope = Scope::within(&names, None);
+        self.in_clause(Clause::Other("expressions over a table's row"), |b| {
+            b.expr(&ast, &scope)
+        })
     }
 
     fn check_condition(

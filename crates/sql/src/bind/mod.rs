@@ -42,6 +42,7 @@ mod partition;
 mod plpgsql;
 mod privilege;
 mod reindex;
+mod renamed;
 mod routine;
 mod routine_body;
 mod routine_call;
@@ -98,13 +99,14 @@ pub use generated::{completion, generation_shown};
 pub(crate) use generated::{other_kind, stored_values};
 pub use index::{BoundTerms, index_shown, index_terms, same_term};
 pub(crate) use json_table::table_spec;
-pub use kept::{Kept, kept_again, kept_shown};
+pub use kept::{Kept, kept_shown};
 pub use matview::materialized_query;
 pub use plpgsql::{
     PlTarget, PlValue, RowShape, Variables, Visible, composite_shape, pl_assignment,
     pl_call_outputs, pl_cast, pl_dynamic, pl_expression, pl_statement, pl_with_part, plpgsql_code,
     plpgsql_signature,
 };
+pub use renamed::Renamed;
 pub use routine::{body_error, signature as routine_signature};
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;

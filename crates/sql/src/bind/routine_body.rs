@@ -10,6 +10,7 @@ use throng_types::sqltype::format_type;
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use super::plpgsql::Variables;
+use super::renamed::{Named, Renamed};
 use super::scope::Scope;
 use super::{BindContext, Binder, Clause};
 use crate::catalog::{Catalog, RoutineBody, RoutineDef, builtin};
@@ -539,6 +540,45 @@ pub fn routine_body_text(
         pretty: false,
         eval,
     };
+    let mut lines = statement_texts(def, text, *atomic, &ctx, &style)?;
+    if !atomic {
+        return lines.pop();
+    }
+    let lines: String = lines.iter().map(|l| format!(" {l};\n")).collect();
+    Some(format!("BEGIN ATOMIC\n{lines}END"))
+}
+
+/// A body that was read when it was made, as it has to be after something that it names got another name.
+pub(super) fn routine_body_again(def: &RoutineDef, renamed: &Renamed<'_>) -> Option<String> {
+    let RoutineBody::Standard { text, atomic, .. } = &def.body else {
+        return None;
+    };
+    let (host, format) = (
+        Named::by(renamed.after, renamed.eval),
+        super::view::stored_format(),
+    );
+    let ctx = super::view::stored_context(renamed.before, renamed.eval);
+    let style = Style {
+        catalog: renamed.after,
+        search_path: super::view::STORED_PATH,
+        pretty: false,
+        eval: EvalContext {
+            host: &host,
+            format: &format,
+        },
+    };
+    let lines = statement_texts(def, text, *atomic, &ctx, &style)?;
+    Some(renamed.mended(def, &lines.join(";\n")))
+}
+
+/// The statements of a body as SQL; what there is no writing of is as it was written.
+fn statement_texts(
+    def: &RoutineDef,
+    text: &str,
+    atomic: bool,
+    ctx: &BindContext<'_>,
+    style: &Style<'_>,
+) -> Option<Vec<String>> {
     let names: Vec<String> = def.inputs().map(|a| a.name.clone()).collect();
     let types: Vec<SqlType> = def.input_types().into_iter().map(SqlType::plain).collect();
     let statements = body_statements(def).ok()?;
@@ -547,8 +587,8 @@ pub fn routine_body_text(
         let returns = matches!(statement, AtomicStatement::Return(_));
         let last = BodyResult::Value(SqlType::plain(def.ret));
         let last = (returns && def.ret != oid::VOID && def.ret != oid::RECORD).then_some(&last);
-        let bound = body_statement(&ctx, def, &types, statement, last);
-        let indent = if *atomic { 1 } else { 0 };
+        let bound = body_statement(ctx, def, &types, statement, last);
+        let indent = if atomic { 1 } else { 0 };
         let function = (def.name.as_str(), &names[..]);
         let shown = match (&bound.as_ref().map(|b| &b.kind), statement) {
             (Ok(QueryKind::Select(query)), AtomicStatement::Return(_)) => {
@@ -556,7 +596,7 @@ pub fn routine_body_text(
                     Body::Select(select) => &select.targets.first()?.expr,
                     _ => return None,
                 };
-                let text = deparse::body(&BodyPart::Value(value), function, indent, &style);
+                let text = deparse::body(&BodyPart::Value(value), function, indent, style);
                 let wrapped = matches!(
                     value,
                     Expr::Op { .. }
@@ -573,21 +613,17 @@ pub fn routine_body_text(
             }
             (Ok(QueryKind::Select(query)), _) => {
                 let ctes = bound.as_ref().map_or(&[][..], |b| &b.ctes[..]);
-                let text = deparse::body(&BodyPart::Query(query, ctes), function, indent, &style);
+                let text = deparse::body(&BodyPart::Query(query, ctes), function, indent, style);
                 text.trim_start().to_owned()
             }
             (_, AtomicStatement::Statement(parsed)) => {
                 text[parsed.start as usize..parsed.end as usize].to_owned()
             }
-            (_, AtomicStatement::Return(_)) => text.clone(),
+            (_, AtomicStatement::Return(_)) => text.to_owned(),
         };
         lines.push(shown);
     }
-    if !atomic {
-        return lines.pop();
-    }
-    let lines: String = lines.iter().map(|l| format!(" {l};\n")).collect();
-    Some(format!("BEGIN ATOMIC\n{lines}END"))
+    Some(lines)
 }
 
 /// The schemas in which a body that is read when it is made seeks names afterwards.

@@ -8,6 +8,7 @@ use throng_types::{Datum, Error, Oid, Result, oid};
 
 use super::dml::row_names;
 use super::privilege::any_right;
+use super::renamed::Named;
 use super::scope::{Names, Scope};
 use super::view::{STORED_PATH, objects_of, stored_context, stored_format};
 use super::{BindContext, Binder, Clause};
@@ -156,13 +157,14 @@ fn kept_text(
     eval: EvalContext<'_>,
 ) -> String {
     let format = stored_format();
+    let host = Named::by(catalog, eval);
     let style = Style {
         catalog,
         search_path: STORED_PATH,
         pretty: false,
         eval: EvalContext {
             format: &format,
-            ..eval
+            host: &host,
         },
     };
     text_of(condition, table, &style)

@@ -10,6 +10,7 @@ use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use super::renamed::Named;
 use super::scope::Names;
 use super::{BindContext, Binder};
 use crate::catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
@@ -68,13 +69,14 @@ pub fn rewritten(
         return Err(Error::internal("a view that is no query"));
     };
     let format = stored_format();
+    let host = Named::by(renamed, eval);
     let style = Style {
         catalog: renamed,
         search_path: STORED_PATH,
         pretty: false,
         eval: EvalContext {
             format: &format,
-            ..eval
+            host: &host,
         },
     };
     Ok(deparse::query(query, &bound.ctes, None, &style))

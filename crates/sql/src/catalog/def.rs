@@ -724,6 +724,12 @@ macro_rules! objects {
             pub fn tag(self) -> &'static str {
                 match self { $(ObjectKind::$variant => $tag,)* }
             }
+            /// How many kinds there are.
+            pub const COUNT: usize = [$(ObjectKind::$variant,)*].len();
+            /// Its place among them.
+            pub fn place(self) -> usize {
+                self as usize
+            }
             pub fn from_tag(tag: &str) -> Option<ObjectKind> {
                 match tag { $($tag => Some(ObjectKind::$variant),)* _ => None }
             }

@@ -120,12 +120,8 @@ macro_rules! by_oid {
             }
             /// All of them, by oid.
             pub fn $all(&self) -> Vec<&Arc<$def>> {
-                let mut all: Vec<_> = self.objects.values().filter_map(|o| match o {
-                    Object::$variant(def) => Some(def),
-                    _ => None,
-                }).collect();
-                all.sort_by_key(|d| d.oid);
-                all
+                let all = self.kinds[ObjectKind::$variant.place()].iter();
+                all.filter_map(|oid| self.$name(*oid)).collect()
             }
         )*
     };
@@ -164,11 +160,11 @@ impl Catalog {
     }
     /// All views, the materialized ones among them, by oid.
     pub fn rules(&self) -> Vec<Arc<ViewDef>> {
-        let mut all: Vec<Arc<ViewDef>> = self
-            .objects
-            .keys()
-            .filter_map(|oid| self.rule_of(*oid))
-            .collect();
+        let kinds = [ObjectKind::View, ObjectKind::Table];
+        let oids = kinds
+            .iter()
+            .flat_map(|kind| self.kinds[kind.place()].iter());
+        let mut all: Vec<Arc<ViewDef>> = oids.filter_map(|oid| self.rule_of(*oid)).collect();
         all.sort_by_key(|view| view.oid);
         all
     }
@@ -400,6 +396,10 @@ impl Catalog {
     pub fn constraints_of(&self, table: Oid) -> &[Arc<ConstraintDef>] {
         self.links.get(&table).map_or(&[], |l| &l.constraints)
     }
+    /// The constraints of that name, of all tables.
+    pub fn constraints_named(&self, name: &str) -> &[Oid] {
+        self.constraint_names.get(name).map_or(&[], |named| named)
+    }
     /// A table's or view's triggers, by name.
     #[inline]
     pub fn triggers_of(&self, table: Oid) -> &[Arc<TriggerDef>] {
@@ -410,6 +410,14 @@ impl Catalog {
     }
     pub fn trigger_by_name(&self, table: Oid, name: &str) -> Option<&Arc<TriggerDef>> {
         self.triggers_of(table).iter().find(|t| t.name == name)
+    }
+    /// Tables with columns of a type that a user made, by age.
+    pub fn tables_with(&self, ty: Oid) -> &[Oid] {
+        self.links.get(&ty).map_or(&[], |l| &l.typed)
+    }
+    /// Temporary tables, of any session, with which something happens at COMMIT.
+    pub fn on_commit(&self) -> impl Iterator<Item = &Arc<TableDef>> {
+        self.on_commit.iter().filter_map(|oid| self.table(*oid))
     }
     /// Foreign keys that reference the table.
     pub fn referencing(&self, table: Oid) -> &[Arc<ConstraintDef>] {
@@ -510,6 +518,16 @@ impl Catalog {
     /// COMMENT ON's text; `class` as in [`builtin::class`], `column` 0 for the object itself.
     pub fn comment(&self, class: Oid, object: Oid, column: u16) -> Option<&Arc<CommentDef>> {
         self.comment_def(*self.comments.get(&(class, object, column))?)
+    }
+    /// Comments on an object and on its first `columns` columns.
+    pub fn comments_on(&self, object: Oid, columns: u16) -> Vec<Oid> {
+        if self.comments.is_empty() {
+            return Vec::new();
+        }
+        let classes = builtin::class::ALL.iter();
+        let keys = classes.flat_map(|class| (0..=columns).map(|n| (*class, object, n)));
+        keys.filter_map(|key| self.comments.get(&key).copied())
+            .collect()
     }
     /// A relation's name as messages give it: schema-qualified unless the path finds it.
     pub fn display_name(&self, path: &[Oid], relation: &Relation) -> String {

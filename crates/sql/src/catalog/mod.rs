@@ -1,8 +1,8 @@
 //! The catalog: every object there is, as one immutable value.
 //!
 //! A [`Catalog`] is a snapshot with a version. No two catalogs of a process that differ ever have the same version, be it that
-//! of a change that was rolled back: what was made for a version holds for that catalog alone. Cloning a catalog clones a few
-//! `Arc`s; an edit copies only the maps it touches. A transaction that changes definitions works on its own copy
+//! of a change that was rolled back: what was made for a version holds for that catalog alone. Maps are persistent:
+//! a copy shares all that an edit does not touch, so that a change costs in proportion to itself. A transaction that changes definitions works on its own copy
 //! ([`CatalogEdit`]), which yields the list of object rows to store; commit publishes it.
 //! Definitions of built-in things (`pg_catalog`'s relations, types, functions) are not objects:
 //! they are constants, see [`system`].
@@ -16,12 +16,13 @@ mod membership;
 pub mod partition;
 pub mod system;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 use throng_types::Oid;
+use throng_types::sqltype::made;
 
 pub use def::trigger::fires;
 pub use def::{
@@ -123,6 +124,21 @@ pub mod builtin {
         pub const AUTH_MEMBERS: Oid = Oid(1261);
         pub const DEFAULT_ACL: Oid = Oid(826);
         pub const TRIGGER: Oid = Oid(2620);
+        /// All of them.
+        pub const ALL: [Oid; 12] = [
+            RELATION,
+            CONSTRAINT,
+            NAMESPACE,
+            ROLE,
+            DATABASE,
+            TYPE,
+            ATTRDEF,
+            REWRITE,
+            PROCEDURE,
+            AUTH_MEMBERS,
+            DEFAULT_ACL,
+            TRIGGER,
+        ];
     }
 }
 
@@ -136,7 +152,11 @@ const THRONG_SCHEMA: &str = "pg_throng";
 /// How it is mostly called.
 const THRONG_SHORT: &str = "throng";
 
-type Map<K, V> = Arc<HashMap<K, V, FixedState>>;
+/// A copy shares all that is not changed in it.
+type Map<K, V> = imbl::GenericHashMap<K, V, FixedState, imbl::shared_ptr::DefaultSharedPtr>;
+
+/// Oids in order, shared as maps are.
+type Oids = imbl::GenericOrdSet<Oid, imbl::shared_ptr::DefaultSharedPtr>;
 
 /// A version that no catalog of this process has had, from 1 on.
 fn new_version() -> u64 {
@@ -152,6 +172,8 @@ pub struct Catalog {
     database: Oid,
     version: u64,
     objects: Map<Oid, Object>,
+    /// The oids of each kind's, by [`ObjectKind::place`].
+    kinds: [Oids; ObjectKind::COUNT],
     /// Tables, indexes and sequences share one name space per schema.
     relations: Map<(Oid, String), Oid>,
     types: Map<(Oid, String), Oid>,
@@ -168,6 +190,10 @@ pub struct Catalog {
     default_acls: Arc<Vec<Arc<DefaultPrivilegesDef>>>,
     /// By member.
     memberships: Map<Oid, Arc<Vec<Arc<MembershipDef>>>>,
+    /// Constraints by name, in all schemas.
+    constraint_names: Map<String, Arc<Vec<Oid>>>,
+    /// Temporary tables with which something happens at COMMIT.
+    on_commit: Oids,
     /// How many triggers there are.
     triggers: usize,
     /// Partitions that DETACH CONCURRENTLY has taken from their tables' children, and is not through with.
@@ -197,6 +223,17 @@ struct Links {
     stats: Option<Arc<StatsDef>>,
     /// By name, the order in which they run.
     triggers: Vec<Arc<TriggerDef>>,
+    /// Tables with columns of the type, by age.
+    typed: Vec<Oid>,
+}
+
+/// The types that users made of a table's columns, each once.
+fn made_types_of(table: &TableDef) -> Vec<Oid> {
+    let columns = table.live_columns().map(|(_, column)| column.shown_type());
+    let mut types: Vec<Oid> = columns.filter(|ty| made::is_made(*ty)).collect();
+    types.sort_unstable();
+    types.dedup();
+    types
 }
 
 impl Catalog {
@@ -310,11 +347,20 @@ impl Catalog {
                 Arc::make_mut(&mut self.databases).insert(d.name.clone(), oid);
             }
             Object::Table(d) => {
-                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                self.relations.insert((d.schema, d.name.clone()), oid);
                 if d.detaching.is_some() {
                     Arc::make_mut(&mut self.detaching).push(oid);
                 }
                 self.note_views(oid, d.materialized.iter().flat_map(|m| &m.uses));
+                for ty in made_types_of(d) {
+                    let typed = &mut self.links_mut(ty).typed;
+                    typed.push(oid);
+                    typed.sort();
+                }
+                if let Persistence::Temporary(OnCommit::Drop | OnCommit::DeleteRows) = d.persistence
+                {
+                    self.on_commit.insert(oid);
+                }
                 for parent in d.parents.iter().filter(|_| d.detaching.is_none()) {
                     let children = &mut self.links_mut(*parent).children;
                     children.push(oid);
@@ -322,17 +368,17 @@ impl Catalog {
                 }
             }
             Object::View(d) => {
-                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                self.relations.insert((d.schema, d.name.clone()), oid);
                 self.note_views(oid, d.uses.iter());
             }
             Object::Sequence(d) => {
-                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                self.relations.insert((d.schema, d.name.clone()), oid);
                 if let Some((table, _)) = d.owned_by {
                     self.links_mut(table).sequences.push(oid);
                 }
             }
             Object::Index(d) => {
-                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                self.relations.insert((d.schema, d.name.clone()), oid);
                 let links = self.links_mut(d.table);
                 links.indexes.push(d.clone());
                 links
@@ -340,6 +386,8 @@ impl Catalog {
                     .sort_by(|a, b| (!a.primary, &a.name).cmp(&(!b.primary, &b.name)));
             }
             Object::Constraint(d) => {
+                let named = self.constraint_names.entry(d.name.clone()).or_default();
+                Arc::make_mut(named).push(oid);
                 let links = self.links_mut(d.table);
                 links.constraints.push(d.clone());
                 links.constraints.sort_by(|a, b| a.name.cmp(&b.name));
@@ -352,11 +400,11 @@ impl Catalog {
             }
             Object::Stats(d) => self.links_mut(d.table).stats = Some(d.clone()),
             Object::Type(d) => {
-                Arc::make_mut(&mut self.types).insert((d.schema, d.name.clone()), oid);
+                self.types.insert((d.schema, d.name.clone()), oid);
             }
             Object::Routine(d) => {
                 let key = (d.schema, d.name.clone());
-                let named = Arc::make_mut(&mut self.routines).entry(key).or_default();
+                let named = self.routines.entry(key).or_default();
                 named.push(oid);
                 named.sort();
                 for used in &d.uses {
@@ -366,10 +414,10 @@ impl Catalog {
                 }
             }
             Object::Comment(d) => {
-                Arc::make_mut(&mut self.comments).insert((d.class, d.object, d.column), oid);
+                self.comments.insert((d.class, d.object, d.column), oid);
             }
             Object::Privileges(d) => {
-                let all = Arc::make_mut(&mut self.privileges);
+                let all = &mut self.privileges;
                 let of_object = all.entry((d.class, d.object)).or_default();
                 Arc::make_mut(of_object).insert(d.column, d.clone());
             }
@@ -379,7 +427,7 @@ impl Catalog {
                 all.sort_by_key(|d| d.oid);
             }
             Object::Membership(d) => {
-                let all = Arc::make_mut(&mut self.memberships);
+                let all = &mut self.memberships;
                 let of_member = Arc::make_mut(all.entry(d.member).or_default());
                 of_member.push(d.clone());
                 of_member.sort_by_key(|m| (m.role, m.grantor));
@@ -391,14 +439,16 @@ impl Catalog {
                 triggers.sort_by(|a, b| a.name.cmp(&b.name));
             }
         }
-        Arc::make_mut(&mut self.objects).insert(oid, object);
+        self.kinds[object.kind().place()].insert(oid);
+        self.objects.insert(oid, object);
     }
 
     fn remove(&mut self, oid: Oid) -> Option<Object> {
         if !self.objects.contains_key(&oid) {
             return None;
         }
-        let object = Arc::make_mut(&mut self.objects).remove(&oid)?;
+        let object = self.objects.remove(&oid)?;
+        self.kinds[object.kind().place()].remove(&oid);
         match &object {
             Object::Schema(d) => {
                 Arc::make_mut(&mut self.schemas).remove(&d.name);
@@ -413,6 +463,10 @@ impl Catalog {
                 self.forget_name(d.schema, &d.name, oid);
                 if d.detaching.is_some() {
                     Arc::make_mut(&mut self.detaching).retain(|t| *t != oid);
+                }
+                self.on_commit.remove(&oid);
+                for ty in made_types_of(d) {
+                    self.links_mut(ty).typed.retain(|t| *t != oid);
                 }
                 for parent in &d.parents {
                     self.links_mut(*parent).children.retain(|c| *c != oid);
@@ -438,6 +492,12 @@ impl Catalog {
                 self.links_mut(d.table).indexes.retain(|i| i.oid != oid);
             }
             Object::Constraint(d) => {
+                if let Some(named) = self.constraint_names.get_mut(&d.name) {
+                    Arc::make_mut(named).retain(|c| *c != oid);
+                    if named.is_empty() {
+                        self.constraint_names.remove(&d.name);
+                    }
+                }
                 self.links_mut(d.table).constraints.retain(|c| c.oid != oid);
                 if let Some(fk) = d.foreign_key() {
                     self.links_mut(fk.ref_table)
@@ -447,11 +507,11 @@ impl Catalog {
             }
             Object::Stats(d) => self.links_mut(d.table).stats = None,
             Object::Type(d) => {
-                Arc::make_mut(&mut self.types).remove(&(d.schema, d.name.clone()));
+                self.types.remove(&(d.schema, d.name.clone()));
             }
             Object::Routine(d) => {
                 let key = (d.schema, d.name.clone());
-                let routines = Arc::make_mut(&mut self.routines);
+                let routines = &mut self.routines;
                 if let Some(named) = routines.get_mut(&key) {
                     named.retain(|o| *o != oid);
                     if named.is_empty() {
@@ -463,10 +523,10 @@ impl Catalog {
                 }
             }
             Object::Comment(d) => {
-                Arc::make_mut(&mut self.comments).remove(&(d.class, d.object, d.column));
+                self.comments.remove(&(d.class, d.object, d.column));
             }
             Object::Privileges(d) => {
-                let all = Arc::make_mut(&mut self.privileges);
+                let all = &mut self.privileges;
                 if let Some(of_object) = all.get_mut(&(d.class, d.object)) {
                     Arc::make_mut(of_object).remove(&d.column);
                     if of_object.is_empty() {
@@ -478,7 +538,7 @@ impl Catalog {
                 Arc::make_mut(&mut self.default_acls).retain(|d| d.oid != oid);
             }
             Object::Membership(d) => {
-                if let Some(of_member) = Arc::make_mut(&mut self.memberships).get_mut(&d.member) {
+                if let Some(of_member) = self.memberships.get_mut(&d.member) {
                     Arc::make_mut(of_member).retain(|m| m.oid != oid);
                 }
             }
@@ -502,11 +562,11 @@ impl Catalog {
     fn forget_name(&mut self, schema: Oid, name: &str, oid: Oid) {
         let key = (schema, name.to_string());
         if self.relations.get(&key) == Some(&oid) {
-            Arc::make_mut(&mut self.relations).remove(&key);
+            self.relations.remove(&key);
         }
     }
 
     fn links_mut(&mut self, table: Oid) -> &mut Links {
-        Arc::make_mut(Arc::make_mut(&mut self.links).entry(table).or_default())
+        Arc::make_mut(self.links.entry(table).or_default())
     }
 }

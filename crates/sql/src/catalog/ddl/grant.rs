@@ -319,6 +319,7 @@ impl Run<'_> {
             builtin::class::NAMESPACE,
             builtin::class::TYPE,
             builtin::class::PROCEDURE,
+            builtin::class::DATABASE,
         ] {
             let stored = self.catalog().stored_acls(class, object);
             let about = stored.filter(|(n, _)| column.is_none_or(|column| column == *n));

@@ -263,13 +263,13 @@ impl Run<'_> {
             Ddl::Rename { target, name, only } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
                 self.rename_family(*target, name, *only)?;
-                self.rewrite_kept(&before, target.oid)?;
+                self.rewrite_kept(&before, *target)?;
                 self.rewrite_views(&before, views)
             }
             Ddl::SetSchema { target, schema } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
                 self.set_schema(*target, *schema)?;
-                self.rewrite_kept(&before, target.oid)?;
+                self.rewrite_kept(&before, *target)?;
                 self.rewrite_views(&before, views)
             }
             Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
@@ -316,8 +316,8 @@ impl Run<'_> {
             Ddl::AlterEnum { ty, change } => {
                 let before = self.catalog().clone();
                 self.alter_enum(*ty, change)?;
-                if let EnumChange::Rename { from, .. } = change {
-                    self.rewrite_naming(&before, from)?;
+                if let EnumChange::Rename { from, to } = change {
+                    self.rewrite_label(&before, (from, to))?;
                 }
                 self.rewrite_views(&before, before.views_of(*ty).to_vec())
             }
@@ -375,12 +375,15 @@ impl Run<'_> {
     /// What is only about an object, or about a column, that is going: comments and grants.
     fn drop_comments(&mut self, object: Oid, column: Option<u16>) {
         self.drop_privileges(object, column);
-        let comments = self.catalog().comments();
-        let gone: Vec<Oid> = comments
-            .iter()
-            .filter(|c| c.object == object && column.is_none_or(|n| n == c.column))
-            .map(|c| c.oid)
-            .collect();
+        let catalog = self.catalog();
+        let columns = match catalog.object(object) {
+            Some(Object::Table(table)) => table.columns.len(),
+            Some(Object::View(view)) => view.columns.len(),
+            _ => 0,
+        };
+        let mut gone = catalog.comments_on(object, columns as u16);
+        let about = |oid: &Oid| catalog.comment_def(*oid).map(|c| c.column);
+        gone.retain(|oid| column.is_none_or(|n| about(oid) == Some(n)));
         gone.into_iter().for_each(|oid| self.edit.delete(oid));
     }
 }

@@ -57,13 +57,10 @@ impl Run<'_> {
     }
 
     fn constraint_name_taken(&self, schema: Oid, name: &str) -> bool {
-        self.catalog().constraints().iter().any(|c| {
-            c.name == name
-                && self
-                    .catalog()
-                    .table(c.table)
-                    .is_some_and(|t| t.schema == schema)
-        })
+        let catalog = self.catalog();
+        let named = catalog.constraints_named(name).iter();
+        let mut tables = named.filter_map(|oid| catalog.table(catalog.constraint(*oid)?.table));
+        tables.any(|table| table.schema == schema)
     }
 
     /// `table t`, `constraint c on table t`, `sequence s`, as dependency messages say it.

@@ -96,6 +96,10 @@ impl Run<'_> {
             if !names(&def.items, role) || self.owner_of(def.object) == Some(role) {
                 continue;
             }
+            // An earlier version left those of a database that went.
+            if def.class == builtin::class::DATABASE && catalog.database(def.object).is_none() {
+                continue;
+            }
             let mut of = self.described(def.object);
             if let (1.., Some(relation)) = (def.column, catalog.relation(def.object)) {
                 let column = quote_ident(&column_name(&relation, def.column));

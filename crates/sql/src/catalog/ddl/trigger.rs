@@ -293,11 +293,13 @@ impl Run<'_> {
     pub(super) fn rewrite_conditions(
         &mut self,
         before: &Catalog,
+        after: &Catalog,
         table: &Arc<TableDef>,
-        name: &str,
+        names: super::kept::Names<'_>,
     ) -> Result<()> {
         for trigger in before.triggers_of(table.oid) {
-            let Some(when) = trigger.when.as_ref().filter(|w| w.text.contains(name)) else {
+            let renamed = self.renamed(before, after, names);
+            let Some(when) = trigger.when.as_ref().filter(|w| renamed.is_in(&w.text)) else {
                 continue;
             };
             let Some(now) = self.catalog().trigger(trigger.oid).cloned() else {

@@ -253,7 +253,9 @@ impl Run<'_> {
     /// Tables' columns of a type.
     pub(super) fn columns_of_type(&self, ty: Oid) -> Vec<(Oid, u16)> {
         let mut found = Vec::new();
-        for table in self.catalog().tables() {
+        let catalog = self.catalog();
+        let tables = catalog.tables_with(ty).iter();
+        for table in tables.filter_map(|oid| catalog.table(*oid)) {
             // The order in which PostgreSQL tells of them.
             let columns: Vec<_> = table.live_columns().collect();
             for (attnum, column) in columns.into_iter().rev() {

@@ -1,0 +1,146 @@
+"""Definitions beside statements: the same random story is told to a server and to a PostgreSQL, and each answer compared.
+
+A story has two tables, prepared statements, cursors, a trigger and functions, and definitions of all of them between BEGIN, SAVEPOINT,
+ROLLBACK TO, ROLLBACK and COMMIT: whatever was planned, opened or kept under a definition meets it changed, rolled back, or in use.
+
+    definitions.py --server HOST:PORT --postgres HOST:PORT/DATABASE [--seconds 60] [--seed N] [--leave STATES]
+
+Ends with 1 where answers differ: the statements of the shortest story found are written down with both answers.
+"""
+
+import argparse
+import random
+import sys
+import time
+
+from wire import Connection
+
+# What one of them cannot do tells nothing of definitions; the story ends there.
+MISSING = {"0A000"}
+TABLES = ["t", "u"]
+START = """
+create table t(a int, b int); create table u(a int, b int); insert into t values (1,10),(2,20),(3,30); insert into u values (1,1),(2,2);
+create type e as enum('x','y','z');
+create view v as select a, b from t where b > 0;
+create function adds(n int) returns bigint language plpgsql as $$begin insert into t(a,b) values(n,n*10); return (select count(*) from t); end$$;
+create function counts() returns bigint language sql as 'select count(*) from t';
+create function obeys(s text) returns int language plpgsql as $$begin execute s; return 1; end$$;
+create function loops(q text, s text) returns int language plpgsql as $$declare r record; n int := 0; begin for r in execute q loop execute s; n := n + 1; end loop; return n; end$$;
+create function fires() returns trigger language plpgsql as $$begin if new.a = 4 then execute 'alter table ' || tg_relid::regclass || ' add column c' || new.b || ' int'; elsif new.a = 5 then execute 'truncate ' || tg_relid::regclass; elsif new.a = 6 then execute 'create unique index on ' || tg_relid::regclass || '(b)'; end if; return new; end$$;
+prepare ti(int) as insert into t(a,b) values($1,$1*10); prepare tr as select a, b from t order by a, b; prepare tu(int) as update t set b = b + 1 where a = $1;
+prepare ui(int) as insert into u(a,b) values($1,$1*10); prepare ur as select a, b from u order by a, b; prepare vr as select count(*) from v
+"""
+
+
+class Story:
+    """Statements drawn one after another."""
+
+    def __init__(self, rng):
+        self.rng, self.number = rng, 0
+
+    def definition(self, t):
+        self.number += 1
+        n, rng = self.number, self.rng
+        return rng.choice([
+            f"alter table {t} add column d{n} int default {n}", f"alter table {t} add column d{n} text", f"alter table {t} drop column a, add column a int default {n}",
+            f"alter table {t} drop column b cascade", f"alter table {t} add column b int default {n}", f"truncate {t}", f"truncate {t}", f"create index on {t}(a)", f"create index i{n} on {t}(b)",
+            f"create unique index on {t}(a)", f"alter table {t} add constraint k{n} check (b <> {n * 10})", f"alter table {t} alter b type bigint", f"alter table {t} alter b set default {n}",
+            f"alter table {t} rename column b to b{n}", f"alter table {t} rename to t{n}", f"drop table {t} cascade", f"create table {t}(b int, a int)",
+            "create or replace view v as select a, b from t where b > 15", "create or replace view v as select a, b from t", "drop view v", "create view v as select a, b from t",
+            f"create or replace function counts() returns bigint language sql as 'select count(*) + {n} from t'", f"create trigger g{n} before insert on {t} for each row execute function fires()",
+            f"alter type e rename value 'x' to 'x{n}'", f"alter table {t} add column e{n} e default 'x'",
+        ])
+
+    def statement(self):
+        rng, t = self.rng, self.rng.choice(TABLES)
+        k = rng.randint(1, 9)
+        kind = rng.random()
+        if kind < 0.22:
+            return self.definition(t)
+        if kind < 0.46:
+            return rng.choice(["begin", "begin", "savepoint s", "rollback to s", "rollback to s", "release s", "rollback", "rollback", "commit"])
+        if kind < 0.74:
+            return rng.choice([f"execute ti({k})", "execute tr", f"execute tu({k})", f"execute ui({k})", "execute ur", "execute vr", f"select adds({k})", "select counts()",
+                               f"insert into {t}(a,b) values ({k},{k}),({k + 1},{k})", f"select a, b from {t} order by a, b", f"delete from {t} where a = {k}"])
+        if kind < 0.84:
+            return rng.choice([f"declare c cursor for select a, b from {t} order by a, b", "fetch 1 c", "fetch all c", "close c", f"declare h cursor with hold for select a from {t} order by a", "fetch 2 h", "close h"])
+        inner = self.definition(t).replace("'", "''")
+        return rng.choice([f"select obeys('{inner}')", f"select obeys('{inner}') from {t} limit 1", f"select loops('select a from {rng.choice(TABLES)}', '{inner}')"])
+
+
+def told(answers):
+    """What is compared of an answer: rows, or the SQLSTATE."""
+    return [(a.state, sorted(map(repr, a.rows))) if a.state is None else (a.state, []) for a in answers]
+
+
+class Side:
+    def __init__(self, address, database):
+        self.address, self.database, self.connection = address, database, None
+
+    def begin(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = Connection(self.address, database=self.database, patience=60)
+        self.connection.query("set client_min_messages = error; drop schema if exists definitions cascade; create schema definitions; set search_path = definitions", 60)
+        self.connection.query(START, 60)
+
+    def say(self, sql):
+        return told(self.connection.query(sql, 60))
+
+
+def tell(sides, statements, left):
+    """Tells a story; the number of the statement at which the answers differ, and the answers. One of the states in `left` ends it."""
+    for side in sides:
+        side.begin()
+    for n, sql in enumerate(statements):
+        answers = [side.say(sql) for side in sides]
+        states = {state for answer in answers for state, _ in answer}
+        if states & left:
+            return None
+        if answers[0] != answers[1]:
+            return n, answers
+    return None
+
+
+def shortened(sides, statements, left):
+    """Leaves out what the difference does not need."""
+    at = len(statements) - 2
+    while at >= 0:
+        without = statements[:at] + statements[at + 1:]
+        found = tell(sides, without, left)
+        if found:
+            statements = without[:found[0] + 1]
+        at = min(at, len(statements) - 1) - 1
+    return statements
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--server", required=True)
+    p.add_argument("--postgres", required=True, help="HOST:PORT/DATABASE; it gets a schema of the name definitions")
+    p.add_argument("--seconds", type=float, default=60)
+    p.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    p.add_argument("--leave", default="", help="SQLSTATEs, comma-separated, at which a story ends without a finding")
+    p.add_argument("--length", type=int, default=40)
+    arguments = p.parse_args()
+    left = MISSING | set(arguments.leave.split(","))
+    place = lambda s: (s.rsplit(":", 1)[0], int(s.rsplit(":", 1)[1]))  # noqa: E731
+    postgres, _, database = arguments.postgres.partition("/")
+    sides = [Side(place(arguments.server), "postgres"), Side(place(postgres), database or "postgres")]
+    end, stories, seed = time.monotonic() + arguments.seconds, 0, arguments.seed
+    while time.monotonic() < end:
+        story = Story(random.Random(seed + stories))
+        statements = [story.statement() for _ in range(arguments.length)]
+        found = tell(sides, statements, left)
+        if found:
+            short = shortened(sides, statements[:found[0] + 1], left)
+            _, (ours, theirs) = tell(sides, short, left) or found
+            print(f"seed {seed + stories}:", *(f"  {s};" for s in short), f"ours:   {ours}", f"theirs: {theirs}", sep="\n")
+            return 1
+        stories += 1
+    print(f"{stories} stories, seed {seed}: no difference")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
