@@ -37,6 +37,8 @@ const AHEAD: u64 = 2;
 const KEEP: usize = 3;
 /// How long the maker waits before it tries again on a full disk.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often it is noted how far the log is durable.
+const NOTE: Duration = Duration::from_secs(1);
 /// Bytes zeroed or looked at with one call.
 const CHUNK: usize = 256 << 10;
 
@@ -217,12 +219,12 @@ impl Segments {
         Ok(())
     }
 
-    /// The maker's life: keeps segments ready ahead of the flusher until told to stop.
-    pub fn run_maker(&self) {
+    /// The maker's life: keeps segments ready ahead of the flusher until told to stop, and notes how far the log is durable.
+    pub fn run_maker(&self, flushed: &dyn Fn() -> Lsn) {
         let mut state = self.state.lock();
         while !state.stop {
             if state.next > state.current + AHEAD {
-                self.changed.wait(&mut state);
+                self.wait_and_note(&mut state, flushed);
             } else if state.short.is_some() {
                 // Cleared by whoever has reason to hope; else by time.
                 if self.changed.wait_for(&mut state, RETRY).timed_out() {
@@ -231,6 +233,16 @@ impl Segments {
             } else {
                 self.make_next(&mut state);
             }
+        }
+    }
+
+    fn wait_and_note(&self, state: &mut MutexGuard<'_, State>, flushed: &dyn Fn() -> Lsn) {
+        if throng_sync::IS_MODEL {
+            // No time passes there.
+            self.changed.wait(state);
+        } else if self.changed.wait_for(state, NOTE).timed_out() {
+            // Where this cannot be written, the disk has failed for all who write.
+            let _ = MutexGuard::unlocked(state, || self.made.note(flushed()));
         }
     }
 

@@ -9,52 +9,53 @@ use std::sync::Arc;
 use throng_disk::Disk;
 use throng_types::{Lsn, Result};
 
-use crate::made::missing;
+use crate::made::{self, missing};
 use crate::reader::Reader;
 use crate::record::{Header, RECORD_HEADER, Record};
 use crate::segment::path;
 
 /// Bytes looked at together.
 const CHUNK: usize = 4096;
+/// So many bytes behind the end are looked at: the next record lies right behind the damage, if there is one. Where more than
+/// this is gone, what was noted as durable tells.
+const WINDOW: u64 = 2 << 20;
 
 /// Refuses a log that ends at `end` although more of it was durable.
 ///
 /// # Errors
 /// XX001 naming the file and the place; those of reading.
 pub(crate) fn verify(disk: &Arc<dyn Disk>, size: u64, end: Lsn) -> Result<()> {
-    let mut number = end.0 / size;
-    let mut from = end;
-    while disk.exists(&path(number, size))? {
-        let start = number * size;
-        let mut bytes = vec![0; size as usize];
-        let read = disk
-            .open(&path(number, size), false)?
-            .read_at(&mut bytes, 0)?;
+    verify_noted(disk, size, end)?;
+    let until = end.0 + WINDOW;
+    let mut start = end.0;
+    while start < until && disk.exists(&path(start / size, size))? {
+        let after = until.min((start / size + 1) * size);
+        let file = disk.open(&path(start / size, size), false)?;
+        let mut bytes = vec![0; (after - start) as usize];
+        let read = file.read_at(&mut bytes, start % size)?;
         bytes.truncate(read);
-        let mut at = (from.0 - start) as usize;
+        let mut at = 0;
         while let Some(next) = header_at(&bytes, start, at) {
-            let place = Lsn(start + next as u64);
-            let mut reader = Reader::new(disk.clone(), size, place);
+            let place = start + next as u64;
+            let mut reader = Reader::new(disk.clone(), size, Lsn(place));
             // What cannot be read as a record proves nothing.
-            if let Ok(Some(entry)) = reader.next() {
+            while let Ok(Some(entry)) = reader.next() {
                 if let Record::Commit { durable, .. } = entry.record
                     && durable > end
                 {
+                    let at = entry.start;
                     return Err(missing(format!(
-                        "the log's file {} is damaged at byte {}: the log ends there, but a commit at {place} says that \
-                         it was on disk up to {durable}",
-                        path(end.0 / size, size),
-                        end.0 % size
+                        "{}: the log ends there, but a commit at {at} says that it was on disk up to {durable}",
+                        damaged(disk, size, end)?
                     )));
                 }
-                let after = (entry.end.0 - start) as usize;
-                at = after.min(bytes.len());
-            } else {
-                at = next + 1;
+                if entry.end.0 >= until {
+                    break;
+                }
             }
+            at = (reader.end().0.max(place + 1) - start) as usize;
         }
-        number += 1;
-        from = Lsn(number * size);
+        start = after;
     }
     Ok(())
 }
@@ -79,4 +80,36 @@ fn header_at(bytes: &[u8], start: u64, mut at: usize) -> Option<usize> {
         at = until;
     }
     None
+}
+
+/// The files that may be damaged where the log ends at `end`: that one, and the next if a record begins there that it ends in.
+fn damaged(disk: &Arc<dyn Disk>, size: u64, end: Lsn) -> Result<String> {
+    let (here, at) = (path(end.0 / size, size), end.0 % size);
+    let mut header = [0; RECORD_HEADER];
+    if disk.exists(&here)? {
+        disk.open(&here, false)?.read_at(&mut header, at)?;
+    }
+    let next = match Header::read(&header, end) {
+        Some(header) => (end.0 + header.len as u64 - 1) / size,
+        // Too little room for a header: it goes on in the next file.
+        None => (end.0 + RECORD_HEADER as u64 - 1) / size,
+    };
+    Ok(match next > end.0 / size {
+        true => format!(
+            "the log's file {here} is damaged at byte {at}, or {}",
+            path(next, size)
+        ),
+        false => format!("the log's file {here} is damaged at byte {at}"),
+    })
+}
+
+/// Looks whether a log that ends at `end` has all that was noted as durable.
+fn verify_noted(disk: &Arc<dyn Disk>, size: u64, end: Lsn) -> Result<()> {
+    match made::durable(&**disk)? {
+        Some(durable) if durable > end => Err(missing(format!(
+            "{}: the log ends there, but it was on disk up to {durable}",
+            damaged(disk, size, end)?
+        ))),
+        _ => Ok(()),
+    }
 }

@@ -143,8 +143,9 @@ impl Wal {
             flusher: Mutex::default(),
             maker: Mutex::default(),
         };
-        let made_by = segments.clone();
-        *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker())?);
+        let (made_by, of) = (segments.clone(), shared.clone());
+        let flushed = move || of.flushed();
+        *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker(&flushed))?);
         *wal.flusher.lock() = Some(spawn(FLUSHER, move || flusher::run(&shared, &segments))?);
         Ok(Arc::new(wal))
     }

@@ -238,3 +238,51 @@ fn pieces_of_another_directory_are_known() {
     copy_directory(&theirs.data().join("wal"), &home.data().join("wal"));
     assert!(refusal(&home).contains("data directory"));
 }
+
+/// How far the log is noted to be durable.
+fn durable(home: &Home) -> u64 {
+    let bytes = fs::read(home.data().join("wal/made")).expect("read");
+    u64::from_le_bytes(bytes[24..32].try_into().expect("eight bytes"))
+}
+
+/// A log whose newest file was exchanged for one that nothing was written to, or is zeros: nothing behind the end says so.
+#[test]
+fn the_newest_file_of_the_log_is_missed() {
+    let template = Home::new();
+    let server = template.serve(&["--set", "autovacuum=off", "--set", "max_wal_size=1GB"]);
+    let mut client = server.connect();
+    client.run("create table t (n int, filler text)");
+    client.run("insert into t select i, repeat('x', 2000) from generate_series(1, 9000) i");
+    let second = segments(&template)[1].clone();
+    let name = second
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let begins = u64::from_str_radix(&name, 16).expect("a place");
+    let mut n = 0;
+    while durable(&template) <= begins {
+        n += 1;
+        client.run(&format!("insert into t values ({n}, 'late')"));
+        assert!(n < 100_000, "the log's progress is not noted");
+    }
+    server.kill();
+    for exchanged in [true, false] {
+        let home = copy(&template);
+        let log = segments(&home);
+        let unused = log.last().expect("a file made ahead");
+        assert!(log.len() > 2);
+        match exchanged {
+            true => drop(fs::copy(unused, &log[1]).expect("copied")),
+            false => fs::write(&log[1], vec![0; 16 << 20]).expect("written"),
+        }
+        let refused = refusal(&home);
+        assert!(refused.contains(&format!("wal/{name}")), "{refused}");
+    }
+    // As it is, it opens.
+    let server = template.serve(&[]);
+    let late = server.connect().run(&format!(
+        "select count(*) from t where n <= {n} and filler = 'late'"
+    ));
+    assert_eq!(late.value(), n.to_string());
+}
