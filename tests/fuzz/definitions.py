@@ -51,6 +51,23 @@ class Story:
             f"alter type e rename value 'x' to 'x{n}'", f"alter table {t} add column e{n} e default 'x'",
         ])
 
+    def statements(self, count):
+        """Drawn one by one, but that here and there a definition is tried, rolled back and followed by another."""
+        told = []
+        while len(told) < count:
+            if self.rng.random() < 0.15:
+                told += self.twice()
+            told.append(self.statement())
+        return told
+
+    def twice(self):
+        t, k = self.rng.choice(TABLES), self.rng.randint(1, 9)
+        uses = lambda: self.rng.choice([f"execute {t}i({k})", f"execute {t}r", f"select adds({k})", "select counts()"])  # noqa: E731
+        first, back, last = self.rng.choice([("begin", "rollback", "commit"), ("savepoint s", "rollback to s", "release s")])
+        if first != "begin":
+            return ["begin", first, self.definition(t), uses(), back, self.definition(t), uses(), last, "commit", f"execute {t}r"]
+        return ["rollback", first, self.definition(t), uses(), back, first, self.definition(t), uses(), last, f"execute {t}r"]
+
     def statement(self):
         rng, t = self.rng, self.rng.choice(TABLES)
         k = rng.randint(1, 9)
@@ -130,7 +147,7 @@ def main():
     end, stories, seed = time.monotonic() + arguments.seconds, 0, arguments.seed
     while time.monotonic() < end:
         story = Story(random.Random(seed + stories))
-        statements = [story.statement() for _ in range(arguments.length)]
+        statements = story.statements(arguments.length)
         found = tell(sides, statements, left)
         if found:
             short = shortened(sides, statements[:found[0] + 1], left)
