@@ -149,7 +149,7 @@ impl Session {
                 query,
                 options,
             } => {
-                self.declare(name, *query, options, text, client).await?;
+                self.declare(name, *query, options, text).await?;
                 "DECLARE CURSOR"
             }
             Command::Fetch {

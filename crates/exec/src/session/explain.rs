@@ -744,7 +744,7 @@ fn write_triggers(
 }
 
 /// Takes a statement's rows and does nothing with them: EXPLAIN ANALYZE shows only how they came to be.
-struct Discard;
+pub(super) struct Discard;
 
 impl Client for Discard {
     fn row_description(&mut self, _: &RowShape) {}

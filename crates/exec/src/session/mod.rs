@@ -46,6 +46,7 @@ mod routine;
 pub(crate) mod sequences;
 mod shape;
 mod shared;
+mod stored;
 mod system;
 mod telling;
 mod temporary;

@@ -17,10 +17,12 @@ use throng_types::{Datum, Error, Result};
 
 use super::Session;
 use super::cursor::{self, Places};
+use super::explain::Discard;
 use super::in_use::{Held, Using};
 use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Rows, Run, as_text, columns, tag};
 use super::routine::not_volatile;
+use super::stored::Stored;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
@@ -70,18 +72,12 @@ pub(crate) struct CursorKind {
 enum State {
     Ready,
     Running(Pooled<Run>),
-    /// All rows are there: SCROLL and WITH HOLD, and writes that were asked for a part of their rows.
+    /// Rows are kept, all of them or those read so far: of SCROLL, of WITH HOLD once its transaction has committed, of writes
+    /// that were asked for a part of their rows.
     Stored(Stored),
     Done,
     /// An error ended it, in a part of the transaction that was then undone.
     Failed,
-}
-
-struct Stored {
-    rows: Vec<Row>,
-    /// The current row, counting from 1; 0 is before the first.
-    at: usize,
-    tag: Option<Cow<'static, str>>,
 }
 
 impl Portal {
@@ -120,9 +116,19 @@ impl Portal {
         }
     }
 
-    /// Whether the whole result is there already.
     fn is_stored(&self) -> bool {
         matches!(self.state, State::Stored(_))
+    }
+
+    /// WITH HOLD, and its transaction is yet to commit.
+    fn is_to_be_held(&self) -> bool {
+        let is_there = match &self.state {
+            State::Running(_) => false,
+            State::Stored(stored) => stored.rest.is_none(),
+            State::Done => self.again.is_none(),
+            State::Ready | State::Failed => true,
+        };
+        self.kind.hold && !self.outlives && !is_there
     }
 }
 
@@ -362,6 +368,11 @@ impl Session {
         limit: u64,
         client: &mut dyn Client,
     ) -> Result<Advance> {
+        if let State::Stored(stored) = &portal.state {
+            let needed = usize::try_from(limit).unwrap_or(usize::MAX);
+            let needed = stored.at.saturating_add(needed);
+            self.keep_more(portal, needed, client).await?;
+        }
         match &mut portal.state {
             State::Failed => Err(Error::internal("a portal that failed was asked for rows")),
             State::Ready | State::Done => Ok(Advance::Complete(tag(StatementTag::Select, 0))),
@@ -443,12 +454,87 @@ impl Session {
             .await?;
         let done = (statement != StatementTag::Select).then(|| tag(statement, ran.rows));
         let stored = State::Stored(Stored {
-            rows: collect.rows,
-            at: 0,
             tag: done,
+            ..Stored::of(collect.rows)
         });
         if let State::Running(run) = std::mem::replace(&mut portal.state, stored) {
             portal.using = Some(run.into_inner().end().1);
+        }
+        Ok(())
+    }
+
+    /// Has at least so many rows there, or all.
+    async fn keep_more(
+        &self,
+        portal: &mut Portal,
+        needed: usize,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let State::Stored(stored) = &mut portal.state else {
+            return Ok(());
+        };
+        let Some(run) = &mut stored.rest else {
+            return Ok(());
+        };
+        if stored.rows.len() >= needed {
+            return Ok(());
+        }
+        let limit = match needed {
+            usize::MAX => u64::MAX,
+            needed => (needed - stored.rows.len()) as u64,
+        };
+        let mut collect = Collect {
+            inner: client,
+            rows: std::mem::take(&mut stored.rows),
+        };
+        let ran = self
+            .run_to(run, portal.shape.as_deref(), limit, &mut collect)
+            .await;
+        stored.rows = collect.rows;
+        if ran?.complete
+            && let Some(run) = stored.rest.take()
+        {
+            portal.using = Some(run.into_inner().end().1);
+        }
+        Ok(())
+    }
+
+    /// The transaction is about to commit: what cursors WITH HOLD have not given yet is kept. Of one that may be read backwards
+    /// all its rows are.
+    pub(super) async fn hold_cursors(&self) -> Result<()> {
+        let to_hold = |portals: &Portals| {
+            let mut all = portals.named.iter();
+            let found = all.find(|(_, portal)| portal.is_to_be_held());
+            found.map(|(name, _)| name.clone())
+        };
+        loop {
+            let Some(name) = to_hold(&self.portals.borrow()) else {
+                return Ok(());
+            };
+            let Some(mut portal) = self.portals.borrow_mut().remove(&name) else {
+                return Ok(());
+            };
+            let held = self.hold(&mut portal).await;
+            if held.is_err() {
+                portal.fail();
+            }
+            self.portals.borrow_mut().insert(&name, portal);
+            held?;
+        }
+    }
+
+    async fn hold(&self, portal: &mut Portal) -> Result<()> {
+        let mut client = Discard;
+        if portal.is_stored() {
+            return self.keep_more(portal, usize::MAX, &mut client).await;
+        }
+        if self.store_again(portal, &mut client).await? {
+            return Ok(());
+        }
+        self.store_rows(portal, &mut client).await?;
+        let given = portal.given;
+        if let State::Stored(stored) = &mut portal.state {
+            stored.before = given;
         }
         Ok(())
     }
@@ -460,7 +546,6 @@ impl Session {
         query: BoundQuery,
         options: CursorOptions,
         sql: &str,
-        client: &mut dyn Client,
     ) -> Result<()> {
         if !self.is_in_block() && !options.hold {
             return Err(Error::new(
@@ -468,8 +553,12 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        self.open_cursor(name, query, options, sql, None, client)
-            .await
+        self.open_cursor(name, query, options, sql, None).await?;
+        match self.is_in_block() {
+            true => Ok(()),
+            // Its transaction ends with it.
+            false => self.hold_cursors().await,
+        }
     }
 
     /// A cursor over a query, whose parameters are the command's values. Where a function that changes nothing opens it, it sees what
@@ -481,7 +570,6 @@ impl Session {
         options: CursorOptions,
         sql: &str,
         caller: Option<&Snapshot>,
-        client: &mut dyn Client,
     ) -> Result<()> {
         if self.portals.borrow().get(&name).is_some() {
             return Err(Error::new(
@@ -504,7 +592,8 @@ impl Session {
             shape = Some(Arc::new(RowShape::new(fields, formats)));
         }
         let values = self.command_values.take();
-        let backwards = options.scroll.unwrap_or_else(|| plan.reads_backwards());
+        let reads_backwards = plan.reads_backwards();
+        let backwards = options.scroll.unwrap_or(reads_backwards);
         let rows = match &places {
             Some(_) => Rows::Followed,
             None => Rows::Given,
@@ -515,8 +604,7 @@ impl Session {
         // Who follows rows from the versions that it sees needs those after them, and the caller may not have kept them.
         let sees = caller.filter(|_| rows == Rows::Given);
         let run = self.start_seeing(plan.clone(), values.clone(), rows, sees)?;
-        let kept = options.scroll == Some(true) || options.hold;
-        let again = (backwards && !kept).then(|| {
+        let again = (backwards && reads_backwards).then(|| {
             Box::new(Again {
                 plan,
                 params: values,
@@ -529,7 +617,16 @@ impl Session {
             true => whole.as_str(),
             false => sql,
         };
-        let mut portal = Pooled::new(|| Portal {
+        let run = Pooled::new(|| run);
+        let state = match backwards && !reads_backwards {
+            // Its plan may not give the same again.
+            true => State::Stored(Stored {
+                rest: Some(run),
+                ..Stored::of(Vec::new())
+            }),
+            false => State::Running(run),
+        };
+        let portal = Pooled::new(|| Portal {
             sql: sql.into(),
             prepared: None,
             shape,
@@ -540,7 +637,7 @@ impl Session {
                 is_cursor: true,
             },
             values: Vec::new(),
-            state: State::Running(Pooled::new(|| run)),
+            state,
             given: 0,
             outlives: false,
             level: self.savepoint_depth(),
@@ -550,9 +647,6 @@ impl Session {
             made_at: self.statement_time,
             using: None,
         });
-        if kept {
-            self.store_rows(&mut portal, client).await?;
-        }
         self.portals.borrow_mut().insert(&name, portal);
         Ok(())
     }
@@ -680,6 +774,18 @@ impl Session {
         moving: bool,
         client: &mut dyn Client,
     ) -> Result<u64> {
+        let State::Stored(stored) = &portal.state else {
+            return Ok(0);
+        };
+        let direction = match direction {
+            // Rows that are not kept are counted.
+            FetchDirection::Absolute(n) if n > 0 && stored.before > 0 => {
+                FetchDirection::Absolute(n.saturating_sub_unsigned(stored.before).max(0))
+            }
+            other => other,
+        };
+        let needed = stored.needed(direction);
+        self.keep_more(portal, needed, client).await?;
         let State::Stored(stored) = &mut portal.state else {
             return Ok(0);
         };
@@ -714,53 +820,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-}
-
-impl Stored {
-    /// The rows a direction names, the position moved accordingly.
-    fn picked(&mut self, direction: FetchDirection) -> Vec<Row> {
-        let count = self.rows.len();
-        // Rows are numbered from 1; 0 is before the first, count + 1 after the last.
-        let to = |n: i128| n.clamp(0, count as i128 + 1) as usize;
-        let at = self.at as i128;
-        let one = |target: usize, rows: &[Row]| match target {
-            0 => Vec::new(),
-            n => rows.get(n - 1).cloned().into_iter().collect(),
-        };
-        match direction {
-            FetchDirection::Forward(n) | FetchDirection::Backward(n) if n == 0 => {
-                one(self.at, &self.rows)
-            }
-            FetchDirection::Forward(n) | FetchDirection::Backward(n) => {
-                let forward = matches!(direction, FetchDirection::Forward(_)) == (n > 0);
-                let n = i128::from(n.unsigned_abs());
-                if forward {
-                    let end = to(at + n);
-                    let from = self.at.min(count);
-                    self.at = end;
-                    self.rows[from..end.min(count).max(from)].to_vec()
-                } else {
-                    let start = to(at - n);
-                    let until = self.at.saturating_sub(1).min(count);
-                    self.at = start;
-                    let mut rows = self.rows[start.saturating_sub(1).min(until)..until].to_vec();
-                    rows.reverse();
-                    rows
-                }
-            }
-            FetchDirection::Relative(n) => {
-                self.at = to(at + i128::from(n));
-                one(self.at, &self.rows)
-            }
-            FetchDirection::Absolute(n) => {
-                self.at = match n < 0 {
-                    true => to(count as i128 + 1 + i128::from(n)),
-                    false => to(n.into()),
-                };
-                one(self.at, &self.rows)
-            }
-        }
     }
 }
 

@@ -247,6 +247,9 @@ impl Session {
         if self.transaction.is_some() {
             let mut ready = self.check_deferred(None).await;
             if ready.is_ok() {
+                ready = self.hold_cursors().await;
+            }
+            if ready.is_ok() {
                 self.portals.borrow_mut().committing();
                 ready = self.temporary_on_commit().await;
             }

@@ -235,10 +235,7 @@ impl Session {
                 name,
                 query,
                 options,
-            } => {
-                self.open_cursor(name, *query, options, "", None, client)
-                    .await
-            }
+            } => self.open_cursor(name, *query, options, "", None).await,
             Command::Fetch {
                 name,
                 direction,

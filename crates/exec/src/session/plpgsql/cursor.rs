@@ -143,10 +143,9 @@ impl Session {
             hold: false,
             binary: false,
         };
-        let mut client = Gathered::new(self);
         let outer = self.command_values.replace(values);
         let caller = m.caller.as_ref();
-        let opening = self.open_cursor(name, *query, options, text, caller, &mut client);
+        let opening = self.open_cursor(name, *query, options, text, caller);
         let opened = Box::pin(opening).await;
         *self.command_values.borrow_mut() = outer;
         m.stale();
