@@ -153,14 +153,20 @@ impl Inner {
         for partition in 0..input.output_partitioning().partition_count() {
             let stream = input.execute(partition, cx.clone())?;
             let part = Intake::new(self.clone(), self.budget(cx), self.spill(cx), 0, BUCKETS);
-            tasks.spawn(part.consume(stream));
+            tasks.spawn(async move { (partition, part.consume(stream).await) });
         }
+        let mut taken = Vec::with_capacity(tasks.len());
+        while let Some(done) = tasks.join_next().await {
+            let (partition, part) =
+                done.map_err(|e| theirs(Error::internal(format!("a group task: {e}"))))?;
+            taken.push((partition, part?));
+        }
+        // In the order of the partitions: some aggregates show it.
+        taken.sort_unstable_by_key(|(partition, _)| *partition);
         let mut shares: Vec<Share> = std::iter::repeat_with(Share::default)
             .take(BUCKETS)
             .collect();
-        while let Some(done) = tasks.join_next().await {
-            let (tables, files) =
-                done.map_err(|e| theirs(Error::internal(format!("a group task: {e}"))))??;
+        for (_, (tables, files)) in taken {
             for (share, table) in shares.iter_mut().zip(tables) {
                 if table.len() > 0 {
                     share.tables.push(table);

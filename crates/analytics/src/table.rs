@@ -435,9 +435,7 @@ impl Table {
 impl GroupPlan {
     /// Whether a group may come to keep more than its first row needed.
     pub fn grows(&self) -> bool {
-        self.aggs
-            .iter()
-            .any(|a| a.gathers() || a.agg.name.contains("_agg"))
+        self.aggs.iter().any(|a| a.gathers() || a.agg.keeps_order())
     }
 }
 

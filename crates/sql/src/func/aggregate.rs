@@ -42,9 +42,36 @@ pub enum AggState {
     },
     /// Of pairs of numbers.
     Pairs(Box<PairSums>),
-    Text(String),
-    Bytes(Vec<u8>),
+    /// Values behind each other, each with what separates it from the one before.
+    Joined(Joined),
     Items(Vec<Datum>),
+}
+
+/// Values behind each other, each after its own separator, the first one's too: so two such
+/// states are joined by putting one behind the other.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    bytes: Vec<u8>,
+    /// The length of the first separator, which is not shown.
+    hidden: usize,
+}
+
+impl Joined {
+    /// No value yet; the first will come after a separator of `hidden` bytes.
+    pub(super) fn new(hidden: usize) -> Joined {
+        let bytes = Vec::new();
+        Joined { bytes, hidden }
+    }
+
+    /// The values, with what separates them.
+    pub(super) fn shown(&self) -> &[u8] {
+        self.bytes.get(self.hidden..).unwrap_or_default()
+    }
+
+    pub(super) fn into_shown(mut self) -> Vec<u8> {
+        self.bytes.drain(..self.hidden.min(self.bytes.len()));
+        self.bytes
+    }
 }
 
 /// Sums for numeric averages and variances. Infinities and NaN are counted apart.
@@ -75,11 +102,34 @@ impl AggState {
     }
     /// Whether it grows with every row.
     pub fn gathers(&self) -> bool {
-        matches!(
-            self,
-            AggState::Text(_) | AggState::Bytes(_) | AggState::Items(_)
-        )
+        matches!(self, AggState::Joined(_) | AggState::Items(_))
     }
+
+    /// Adds a separator, for the caller to add the value behind it.
+    pub(super) fn separate(&mut self, separator: &[u8]) -> Result<&mut Vec<u8>, EvalStop> {
+        if matches!(self, AggState::Empty) {
+            *self = AggState::Joined(Joined::new(separator.len()));
+        }
+        match self {
+            AggState::Joined(joined) => {
+                joined.bytes.extend_from_slice(separator);
+                Ok(&mut joined.bytes)
+            }
+            _ => Err(mixed()),
+        }
+    }
+}
+
+pub(super) fn joined_combine(_: &EvalContext<'_>, state: &mut AggState, other: AggState) -> Step {
+    match (&mut *state, other) {
+        (AggState::Joined(joined), AggState::Joined(more)) => {
+            joined.bytes.extend_from_slice(&more.bytes);
+        }
+        (AggState::Empty, other) => *state = other,
+        (_, AggState::Empty) => {}
+        _ => return Err(mixed()),
+    }
+    Ok(())
 }
 
 pub(super) type Step = Result<(), EvalStop>;

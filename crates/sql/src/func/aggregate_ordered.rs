@@ -179,10 +179,19 @@ const fn row(
         kind,
         init: aggregate::empty,
         step: nothing,
-        combine: aggregate_other::whole_only,
+        combine: nothing_to_combine,
         undo: None,
         finish: aggregate_other::value_finish,
     }
+}
+
+/// An ordered set is computed over all its rows at once.
+fn nothing_to_combine(
+    _: &EvalContext<'_>,
+    _: &mut aggregate::AggState,
+    _: aggregate::AggState,
+) -> Result<(), EvalStop> {
+    Err(aggregate::mixed())
 }
 
 fn nothing(_: &EvalContext<'_>, _: &mut aggregate::AggState, _: &[Datum]) -> Result<(), EvalStop> {

@@ -268,54 +268,36 @@ bitwise! {
 
 /// `string_agg(text, delimiter)`: the delimiter comes before each value but the first.
 pub(super) fn string_step(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
-    let Datum::Text(value) = &args[0] else {
-        return Ok(());
-    };
-    match state {
-        AggState::Text(text) => {
-            text.push_str(args[1].as_str().unwrap_or(""));
-            text.push_str(value);
-        }
-        _ => *state = AggState::Text(value.to_string()),
+    if let Datum::Text(value) = &args[0] {
+        let delimiter = args[1].as_str().unwrap_or("");
+        let joined = state.separate(delimiter.as_bytes())?;
+        joined.extend_from_slice(value.as_bytes());
     }
     Ok(())
 }
 pub(super) fn string_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
     match state {
-        AggState::Text(text) => Ok(text.into()),
+        AggState::Joined(joined) => match String::from_utf8(joined.into_shown()) {
+            Ok(text) => Ok(text.into()),
+            Err(_) => Err(Error::internal("text is not UTF-8").into()),
+        },
         _ => Ok(Datum::Null),
     }
 }
 pub(super) fn bytes_step(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
-    let Datum::Bytea(value) = &args[0] else {
-        return Ok(());
-    };
-    match state {
-        AggState::Bytes(bytes) => {
-            if let Datum::Bytea(delimiter) = &args[1] {
-                bytes.extend_from_slice(delimiter);
-            }
-            bytes.extend_from_slice(value);
-        }
-        _ => *state = AggState::Bytes(value.to_vec()),
+    if let Datum::Bytea(value) = &args[0] {
+        let joined = match &args[1] {
+            Datum::Bytea(delimiter) => state.separate(delimiter)?,
+            _ => state.separate(b"")?,
+        };
+        joined.extend_from_slice(value);
     }
     Ok(())
 }
 pub(super) fn bytes_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
     match state {
-        AggState::Bytes(bytes) => Ok(Datum::bytea(bytes)),
+        AggState::Joined(joined) => Ok(Datum::bytea(joined.into_shown())),
         _ => Ok(Datum::Null),
-    }
-}
-/// The delimiters differ by row and the parts' order matters: these are never computed in parts.
-pub(super) fn whole_only(_: &EvalContext<'_>, state: &mut AggState, other: AggState) -> Step {
-    match (&*state, other) {
-        (_, AggState::Empty) => Ok(()),
-        (AggState::Empty, other) => {
-            *state = other;
-            Ok(())
-        }
-        _ => Err(Error::internal("an ordered aggregate was computed in parts").into()),
     }
 }
 

@@ -139,8 +139,8 @@ aggregates! {
     2715 stddev_samp(FLOAT4) FLOAT8 empty float_step float_combine float_stddev_samp;
     2716 stddev_samp(FLOAT8) FLOAT8 empty float_step float_combine float_stddev_samp;
     2717 stddev_samp(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_stddev_samp / numeric_undo;
-    3538 string_agg(TEXT, TEXT) TEXT empty string_step whole_only string_finish;
-    3545 string_agg(BYTEA, BYTEA) BYTEA empty bytes_step whole_only bytes_finish;
+    3538 string_agg(TEXT, TEXT) TEXT empty string_step joined_combine string_finish;
+    3545 string_agg(BYTEA, BYTEA) BYTEA empty bytes_step joined_combine bytes_finish;
     2107 sum(INT8) NUMERIC empty integer_step integer_combine sum_numeric / integer_undo;
     2108 sum(INT4) INT8 empty integer_step integer_combine sum_int8 / integer_undo;
     2109 sum(INT2) INT8 empty integer_step integer_combine sum_int8 / integer_undo;
@@ -211,6 +211,48 @@ mod tests {
             (agg.step)(ctx, &mut state, std::slice::from_ref(row))?;
         }
         (agg.finish)(ctx, state)
+    }
+
+    /// What parts of the rows make is what all of them make, in their order.
+    #[test]
+    fn parts_joined_are_the_whole() {
+        let json = super::super::json::AGGREGATES;
+        let mut tested = 0;
+        with_context(|ctx| -> Result<(), EvalStop> {
+            for agg in AGGREGATES.iter().chain(json).filter(|a| a.keeps_order()) {
+                let value = |n: i32| match agg.args[agg.args.len() - 1] {
+                    BYTEA => Datum::bytea(vec![n as u8; n as usize]),
+                    ANYARRAY => {
+                        Datum::array(throng_types::Array::from_items(INT4, vec![Datum::Int4(n)]))
+                    }
+                    _ if n == 2 && agg.args[0] != ANYNONARRAY => Datum::Null,
+                    _ => Datum::from("x".repeat(n as usize)),
+                };
+                let row = |n: i32| match agg.args {
+                    [_] => vec![value(n)],
+                    _ if agg.name == "string_agg" => vec![value(n + 1), value(n)],
+                    _ => vec![Datum::from(n.to_string()), value(n)],
+                };
+                let rows: Vec<Vec<Datum>> = (0..6).map(row).collect();
+                let state = |rows: &[Vec<Datum>]| -> Result<AggState, EvalStop> {
+                    let mut state = (agg.init)();
+                    for row in rows {
+                        (agg.step)(ctx, &mut state, row)?;
+                    }
+                    Ok(state)
+                };
+                let whole = (agg.finish)(ctx, state(&rows)?)?;
+                for cut in 0..=rows.len() {
+                    let mut first = state(&rows[..cut])?;
+                    (agg.combine)(ctx, &mut first, state(&rows[cut..])?)?;
+                    assert_eq!((agg.finish)(ctx, first)?, whole, "{agg:?} cut at {cut}");
+                    tested += 1;
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e:?}"));
+        assert!(tested >= 16 * 7, "{tested}");
     }
 
     /// A state from which the oldest rows were taken is that of the rest, or says that it cannot tell.

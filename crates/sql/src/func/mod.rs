@@ -596,6 +596,13 @@ impl AggKind {
     }
 }
 
+impl Aggregate {
+    /// Whether the result keeps every row's value, in the order in which the rows came.
+    pub fn keeps_order(&self) -> bool {
+        self.name.contains("_agg")
+    }
+}
+
 pub type Undo = fn(&EvalContext<'_>, &mut AggState, &[Datum]) -> Result<bool, EvalStop>;
 
 impl PartialEq for Aggregate {

@@ -1,6 +1,6 @@
 //! `json_agg`, `json_object_agg` and their kin. Those of `json` gather text, those of `jsonb` the values themselves.
 
-use super::super::aggregate::{AggState, Step, mixed};
+use super::super::aggregate::{AggState, Joined, Step, mixed};
 use super::super::{EvalContext, EvalResult};
 use super::access::utf8;
 use super::build::{is_structured, key, null_key, tree, write};
@@ -9,23 +9,11 @@ use throng_types::error::state;
 use throng_types::jsonb::{Json, write_string};
 use throng_types::{Datum, Error, Result};
 
-/// What follows the text gathered so far, where there is some.
-fn gathered<'s>(state: &'s mut AggState, first: &[u8], next: &[u8]) -> &'s mut Vec<u8> {
-    if !matches!(state, AggState::Bytes(_)) {
-        *state = AggState::Bytes(first.to_vec());
-    } else if let AggState::Bytes(bytes) = state {
-        bytes.extend_from_slice(next);
-    }
+fn finish_text(state: AggState, start: &[u8], end: &[u8]) -> EvalResult {
     match state {
-        AggState::Bytes(bytes) => bytes,
-        _ => unreachable!("it was made so above"),
-    }
-}
-fn finish_text(state: AggState, end: &[u8]) -> EvalResult {
-    match state {
-        AggState::Bytes(mut bytes) => {
-            bytes.extend_from_slice(end);
-            Ok(Datum::Json(utf8(bytes)?.into()))
+        AggState::Joined(joined) => {
+            let text = [start, joined.shown(), end].concat();
+            Ok(Datum::Json(utf8(text)?.into()))
         }
         _ => Ok(Datum::Null),
     }
@@ -38,7 +26,7 @@ pub fn array_step(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -
     } else {
         b", "
     };
-    let out = gathered(state, b"[", next);
+    let out = state.separate(next)?;
     write(ctx, value, value.natural_type(), false, out);
     Ok(())
 }
@@ -49,40 +37,35 @@ pub fn array_step_strict(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Da
     }
 }
 pub fn array_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
-    finish_text(state, b"]")
+    finish_text(state, b"[", b"]")
 }
+
+/// What separates an object's members.
+const MEMBERS: &[u8] = b", ";
 
 pub fn object_step(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
     if args[0].is_null() {
         return Err(null_key().into());
     }
     let name = key(ctx, &args[0])?;
-    let out = gathered(state, b"{ ", b", ");
+    let out = state.separate(MEMBERS)?;
     write_string(&name, out);
     out.extend_from_slice(b" : ");
     write(ctx, &args[1], args[1].natural_type(), false, out);
     Ok(())
 }
 pub fn object_step_strict(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
-    if args[0].is_null() {
-        return Err(null_key().into());
+    if args[0].is_null() || !args[1].is_null() {
+        return object_step(ctx, state, args);
     }
-    match args[1].is_null() {
-        // There is an object even if it stays empty.
-        true if matches!(state, AggState::Empty) => {
-            *state = AggState::Bytes(b"{ ".to_vec());
-            Ok(())
-        }
-        true => Ok(()),
-        false if matches!(state, AggState::Bytes(b) if b == b"{ ") => {
-            *state = AggState::Empty;
-            object_step(ctx, state, args)
-        }
-        false => object_step(ctx, state, args),
+    // There is an object even if it stays empty.
+    if matches!(state, AggState::Empty) {
+        *state = AggState::Joined(Joined::new(MEMBERS.len()));
     }
+    Ok(())
 }
 pub fn object_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
-    finish_text(state, b" }")
+    finish_text(state, b"{ ", b" }")
 }
 
 fn items(state: &mut AggState) -> Result<&mut Vec<Datum>, super::super::EvalStop> {

@@ -1,7 +1,8 @@
 //! What PostgreSQL's catalogs list of `json` and `jsonb`.
 
 use super::super::aggregate::empty;
-use super::super::aggregate_other::whole_only;
+use super::super::aggregate::joined_combine;
+use super::super::aggregate_other::array_combine as items_combine;
 use super::super::aggregate_table::{aggregates, undo};
 use super::super::cast::{Cast, CastContext};
 use super::super::compare::any;
@@ -178,18 +179,17 @@ pub static CASTS: &[Cast] = &[
     Cast::by(JSONB, FLOAT8, CastContext::Explicit, 2580, cast::to_float8),
 ];
 
-// Values are gathered in their order: one that others have gathered cannot be added.
 aggregates! {
-    3175 json_agg(ANYELEMENT) JSON empty array_step whole_only array_finish;
-    6276 json_agg_strict(ANYELEMENT) JSON empty array_step_strict whole_only array_finish;
-    3197 json_object_agg(ANY, ANY) JSON empty object_step whole_only object_finish;
-    6280 json_object_agg_strict(ANY, ANY) JSON empty object_step_strict whole_only object_finish;
-    6281 json_object_agg_unique(ANY, ANY) JSON empty object_unique_step whole_only object_unique_finish;
-    6282 json_object_agg_unique_strict(ANY, ANY) JSON empty object_unique_step whole_only object_unique_finish_strict;
-    6289 jsonb_object_agg_unique(ANY, ANY) JSONB empty object_b_step whole_only object_b_unique_finish;
-    6290 jsonb_object_agg_unique_strict(ANY, ANY) JSONB empty object_b_step whole_only object_b_unique_finish_strict;
-    3267 jsonb_agg(ANYELEMENT) JSONB empty array_b_step whole_only array_b_finish;
-    6284 jsonb_agg_strict(ANYELEMENT) JSONB empty array_b_step_strict whole_only array_b_finish;
-    3270 jsonb_object_agg(ANY, ANY) JSONB empty object_b_step whole_only object_b_finish;
-    6288 jsonb_object_agg_strict(ANY, ANY) JSONB empty object_b_step_strict whole_only object_b_finish;
+    3175 json_agg(ANYELEMENT) JSON empty array_step joined_combine array_finish;
+    6276 json_agg_strict(ANYELEMENT) JSON empty array_step_strict joined_combine array_finish;
+    3197 json_object_agg(ANY, ANY) JSON empty object_step joined_combine object_finish;
+    6280 json_object_agg_strict(ANY, ANY) JSON empty object_step_strict joined_combine object_finish;
+    6281 json_object_agg_unique(ANY, ANY) JSON empty object_unique_step items_combine object_unique_finish;
+    6282 json_object_agg_unique_strict(ANY, ANY) JSON empty object_unique_step items_combine object_unique_finish_strict;
+    6289 jsonb_object_agg_unique(ANY, ANY) JSONB empty object_b_step items_combine object_b_unique_finish;
+    6290 jsonb_object_agg_unique_strict(ANY, ANY) JSONB empty object_b_step items_combine object_b_unique_finish_strict;
+    3267 jsonb_agg(ANYELEMENT) JSONB empty array_b_step items_combine array_b_finish;
+    6284 jsonb_agg_strict(ANYELEMENT) JSONB empty array_b_step_strict items_combine array_b_finish;
+    3270 jsonb_object_agg(ANY, ANY) JSONB empty object_b_step items_combine object_b_finish;
+    6288 jsonb_object_agg_strict(ANY, ANY) JSONB empty object_b_step_strict items_combine object_b_finish;
 }
