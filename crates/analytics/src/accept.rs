@@ -61,8 +61,10 @@ pub fn node(plan: &Plan) -> bool {
             right,
         } => (*all || plan.types.iter().all(|t| orderable(*t))) && node(left) && node(right),
         Node::Materialize { input } => node(input),
-        // That conditions rule a table out is no reason to read it here: it has no rows then.
-        Node::Append(append) => append.inputs.iter().all(|input| node(&input.plan)),
+        Node::Append(append) => {
+            let bounds = append.pruning.iter().flat_map(|p| &p.values);
+            all(bounds) && append.inputs.iter().all(|input| node(&input.plan))
+        }
         _ => false,
     }
 }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -12,15 +13,19 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleene};
 use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
+use foldhash::fast::FixedState;
 use throng_sql::expr::Expr;
 use throng_sql::func::like::like;
-use throng_sql::func::{CastMethod, Operator};
+use throng_sql::func::{CastMethod, Operator, operator_by_oid};
 use throng_types::numeric::Decimal;
 use throng_types::row::Phys;
-use throng_types::{Array as SqlArray, Datum, Oid, oid};
+use throng_types::{Datum, Oid, oid};
 
 use crate::column::{self, Kind};
 use crate::vector::Selection;
+
+/// So many items are compared with each row's value one after the other.
+const FEW_ITEMS: usize = 8;
 
 /// The values of `expr` over a batch, or None where the rows must decide.
 pub fn column(
@@ -197,9 +202,11 @@ impl<'a> Kernel<'a> {
                 op,
                 left,
                 array,
-                all: false,
-            } if op.name == "=" => match &**array {
-                Expr::Const(Datum::Array(items), _) => self.one_of(op, left, items, selected),
+                all,
+            } => match &**array {
+                Expr::Const(Datum::Array(items), _) => {
+                    self.among(op, left, &items.items, *all, selected)
+                }
                 _ => None,
             },
             Expr::And(parts) => self.connective(parts, selected, true),
@@ -257,25 +264,80 @@ impl<'a> Kernel<'a> {
     }
 
     /// `left = ANY (constants)`, of which none is NULL.
-    fn one_of(
+    /// `= ANY (items)` and `<> ALL (items)`.
+    fn among(
         &self,
-        op: &Operator,
+        op: &'static Operator,
         left: &'a Expr,
-        items: &'a SqlArray,
+        items: &'a [Datum],
+        all: bool,
         selected: &Selection,
     ) -> Option<Vector<'a>> {
+        let equal = match (op.name, all) {
+            ("=", false) => op,
+            ("<>", true) => operator_by_oid(op.negator)?,
+            _ => return None,
+        };
+        let found = match items.len() {
+            ..=FEW_ITEMS => self.one_of(equal, left, items, selected)?,
+            _ => self.member(equal, self.vector(left, selected)?, items)?,
+        };
+        Some(Vector::Bools(match all {
+            true => not(&found).ok()?,
+            false => found,
+        }))
+    }
+
+    fn one_of(
+        &self,
+        equal: &Operator,
+        left: &'a Expr,
+        items: &'a [Datum],
+        selected: &Selection,
+    ) -> Option<BooleanArray> {
         let mut found: Option<BooleanArray> = None;
-        for item in &items.items {
-            let equal = self.binary(op, self.vector(left, selected)?, constant(item)?, selected)?;
-            let Vector::Bools(equal) = equal else {
+        for item in items {
+            let left = self.vector(left, selected)?;
+            let Vector::Bools(is_it) = self.binary(equal, left, constant(item)?, selected)? else {
                 return None;
             };
             found = Some(match found {
-                None => equal,
-                Some(before) => or_kleene(&before, &equal).ok()?,
+                None => is_it,
+                Some(before) => or_kleene(&before, &is_it).ok()?,
             });
         }
-        found.map(Vector::Bools)
+        found
+    }
+
+    /// The same from a hash table of the items. Where it is not found, a NULL among them decides.
+    fn member(&self, equal: &Operator, left: Vector<'a>, items: &[Datum]) -> Option<BooleanArray> {
+        let rows = self.batch.num_rows();
+        let present = items.iter().filter(|item| !item.is_null());
+        let (found, nulls) = match left {
+            Vector::Ints(lanes) if comparable(equal) => {
+                let known: HashSet<i64, FixedState> = present
+                    .map(|item| match constant(item)? {
+                        Vector::Ints(item) => Some(item.get(0)),
+                        _ => None,
+                    })
+                    .collect::<Option<_>>()?;
+                let found = BooleanBuffer::collect_bool(rows, |i| known.contains(&lanes.get(i)));
+                (found, lanes.nulls)
+            }
+            Vector::Texts(texts) if is_text_equality(equal) => {
+                let known: HashSet<&str, FixedState> =
+                    present.map(Datum::as_str).collect::<Option<_>>()?;
+                let texts = texts.as_string::<i64>();
+                let found = BooleanBuffer::collect_bool(rows, |i| known.contains(texts.value(i)));
+                (found, texts.nulls().cloned())
+            }
+            _ => return None,
+        };
+        let decided = match items.iter().any(Datum::is_null) {
+            true => NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(found.clone()))),
+            false => nulls,
+        };
+        Some(BooleanArray::new(found, decided))
     }
 
     fn bools(&self, expr: &'a Expr, selected: &Selection) -> Option<BooleanArray> {

@@ -24,6 +24,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
 use throng_exec::analytics::Job;
+use throng_exec::run::Stop;
+use throng_exec::run::append::kept_inputs;
 use throng_exec::table::Table;
 use throng_sql::expr::{AggCall, Expr, SortKey};
 use throng_sql::plan::{AggStrategy, AggregateNode, Append, Node, Plan, SeqScan};
@@ -56,7 +58,7 @@ pub struct Layout {
     /// About how large a batch may be.
     pub batch_bytes: usize,
     /// By the number of a scan: the joins above whose keys its rows have to meet.
-    pub sieves: Mutex<HashMap<u32, Vec<SievedBy>>>,
+    pub sieves: Arc<Mutex<HashMap<u32, Vec<SievedBy>>>>,
     pub cache: Arc<ColumnCache>,
 }
 
@@ -86,6 +88,18 @@ impl Layout {
     pub fn sieve(&self, scan: u32, by: SievedBy) {
         let mut sieves = self.sieves.lock().unwrap_or_else(PoisonError::into_inner);
         sieves.entry(scan).or_default().push(by);
+    }
+
+    /// The layout of a plan whose rows come in the order in which the rows' own operators give them.
+    fn in_order(&self) -> Layout {
+        Layout {
+            job: self.job.clone(),
+            partitions: 1,
+            join_by: self.join_by,
+            batch_bytes: self.batch_bytes,
+            sieves: self.sieves.clone(),
+            cache: self.cache.clone(),
+        }
     }
 
     /// A plan whose rows are counted. `fetch`: no more rows than this will be asked for.
@@ -180,24 +194,32 @@ impl Layout {
                     self.whole_rows(both, &plan.types)
                 }
             }
-            Node::Append(append) => self.append(append, fetch),
+            Node::Append(append) => self.append(append, &plan.types, fetch),
             _ => Err(Error::internal("a plan that analytics does not run")),
         }
     }
 
-    fn append(&self, append: &Append, fetch: Option<usize>) -> Result<PlanRef> {
+    fn append(&self, append: &Append, types: &[SqlType], fetch: Option<usize>) -> Result<PlanRef> {
+        let kept = self
+            .job
+            .with_cx(|cx| kept_inputs(append, cx))
+            .map_err(|stop| match stop {
+                Stop::Error(e) => e,
+                _ => Error::internal("a partition's bounds stopped away from their session"),
+            })?;
         let mut inputs = Vec::with_capacity(append.inputs.len());
-        for input in &append.inputs {
-            let types = &input.plan.types;
+        for (input, _) in append.inputs.iter().zip(kept).filter(|(_, kept)| *kept) {
+            let own = &input.plan.types;
             let mut plan = self.node(&input.plan, fetch)?;
             if !input.slots.is_empty() {
-                let slot = |slot: &u32| Expr::Slot(*slot, types[*slot as usize]);
+                let slot = |slot: &u32| Expr::Slot(*slot, own[*slot as usize]);
                 let exprs: Vec<Expr> = input.slots.iter().map(slot).collect();
-                plan = self.compute(plan, &kinds_of(types)?, None, Some(&exprs))?;
+                plan = self.compute(plan, &kinds_of(own)?, None, Some(&exprs))?;
             }
             inputs.push(plan);
         }
         match inputs.len() {
+            0 => Ok(Arc::new(EmptyExec::new(column::schema(&kinds_of(types)?)))),
             1 => Ok(inputs.remove(0)),
             _ => UnionExec::try_new(inputs).map_err(refused),
         }
@@ -238,13 +260,18 @@ impl Layout {
         exprs: Option<&[Expr]>,
     ) -> Result<PlanRef> {
         let exprs = exprs
-            .map(|exprs| Program::of_all(exprs, kinds))
+            .map(|exprs| {
+                let settled: Vec<Expr> = exprs.iter().map(|e| self.job.settled(e)).collect();
+                Program::of_all(&settled, kinds)
+            })
             .transpose()?;
         let schema = match &exprs {
             Some(exprs) => column::schema_of(exprs.iter().map(|e| e.kind.data_type())),
             None => input.schema(),
         };
-        let filter = filter.map(|f| Program::new(f, kinds)).transpose()?;
+        let filter = filter
+            .map(|f| Program::new(&self.job.settled(f), kinds))
+            .transpose()?;
         let compute = Arc::new(Compute {
             filter,
             exprs,
@@ -294,7 +321,7 @@ impl Layout {
                 Expr::Slot(at, _) if plan.is_raw() => places.push(*at as usize),
                 _ => {
                     places.push(kinds.len() + added.len());
-                    added.push((Program::new(expr, kinds)?, plan));
+                    added.push((Program::new(&self.job.settled(expr), kinds)?, plan));
                 }
             }
         }
@@ -424,7 +451,7 @@ impl Layout {
         kinds: &Arc<[Kind]>,
     ) -> Result<Vec<(Program, KeyPlan)>> {
         let key = |e: &Expr| {
-            let program = Program::new(e, kinds)?;
+            let program = Program::new(&self.job.settled(e), kinds)?;
             let plan = KeyPlan::equality(e.ty(), program.kind);
             Ok((program, plan))
         };
@@ -470,7 +497,10 @@ impl Layout {
         for call in &node.aggs {
             aggs.push(prepare(call, &mut exprs)?);
         }
-        let input = self.node(&node.input, None)?;
+        let input = match node.aggs.iter().any(shows_order) {
+            true => self.in_order().node(&node.input, None)?,
+            false => self.node(&node.input, None)?,
+        };
         let input = self.compute(input, &kinds, None, Some(&exprs))?;
         let prepared: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
         let prepared = kinds_of(&prepared)?;
@@ -496,6 +526,11 @@ impl Layout {
             None => Ok(grouped),
         }
     }
+}
+
+/// Whether an aggregate's result shows in which order its rows came.
+fn shows_order(call: &AggCall) -> bool {
+    call.agg.keeps_order() && call.order.is_empty() && !call.distinct
 }
 
 /// Adds what an aggregate takes of a row to `exprs`.

@@ -153,7 +153,9 @@ impl Scan {
         batch_bytes: usize,
         cache: Arc<ColumnCache>,
     ) -> Result<Scan> {
-        let filter = filter.map(|f| Filter::new(f, &kinds)).transpose()?;
+        let filter = filter
+            .map(|f| Filter::new(&job.settled(f), &kinds))
+            .transpose()?;
         let end = throng_buffer::retry_blocking(|| table.heap.blocks())?;
         Ok(Scan {
             job: job.clone(),

@@ -14,16 +14,17 @@ mod counts;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use throng_sql::catalog::system::{
     DatabaseActivity, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
     TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Catalog, ViewDef};
+use throng_sql::expr::Expr;
 use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::FormatSettings;
-use throng_sql::plan::{Plan, PlannedStatement};
+use throng_sql::plan::{Plan, PlannedStatement, is_fixed};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::{Datum, Error, Oid, Result};
 
@@ -31,6 +32,8 @@ pub use counts::JobCounts;
 
 use crate::run::Row;
 use crate::run::context::{Cx, Env, Memory};
+use crate::run::eval::eval;
+use crate::run::items::ItemTables;
 use crate::session::Effects;
 use crate::store::Store;
 
@@ -66,6 +69,8 @@ pub struct Job {
     pub counts: Arc<JobCounts>,
     /// Nobody raises it: a job is cancelled by dropping its stream.
     unraised: CancelFlag,
+    /// What its expressions have found out about arrays.
+    items: Mutex<ItemTables>,
 }
 
 /// What a job may know of the session that started it.
@@ -114,6 +119,7 @@ impl Job {
             format: eval.format.clone(),
             work_mem,
             unraised: CancelFlag::default(),
+            items: Mutex::default(),
         }
     }
 
@@ -133,8 +139,41 @@ impl Job {
             effects: &Effects::default(),
             routines: None,
         };
-        f(&mut Cx::new(env, &mut Memory::new(0, 0, usize::MAX)))
+        let mut memory = Memory::new(0, 0, usize::MAX);
+        memory.items = self.items().clone();
+        let known = memory.items.len();
+        let result = f(&mut Cx::new(env, &mut memory));
+        if memory.items.len() != known {
+            *self.items() = memory.items;
+        }
+        result
     }
+
+    fn items(&self) -> MutexGuard<'_, ItemTables> {
+        self.items.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The expression with all that is the same for every row computed. What fails stays: the error
+    /// is for the row that asks for it.
+    pub fn settled(&self, expr: &Expr) -> Expr {
+        self.with_cx(|cx| settle(expr.clone(), cx))
+    }
+}
+
+fn settle(mut expr: Expr, cx: &mut Cx) -> Expr {
+    if matches!(expr, Expr::Const(..) | Expr::Variadic(_)) {
+        return expr;
+    }
+    if is_fixed(&expr) {
+        return match eval(&expr, &[], cx) {
+            Ok(value) => Expr::Const(value, expr.ty()),
+            Err(_) => expr,
+        };
+    }
+    expr.for_each_child_mut(&mut |child| {
+        *child = settle(std::mem::replace(child, Expr::bool(true)), cx);
+    });
+    expr
 }
 
 /// What a plan asked for that [`Analytics::accepts`] should have refused.

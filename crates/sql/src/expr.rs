@@ -190,6 +190,17 @@ pub enum Expr {
     Subquery(Box<Subquery>),
     /// After planning: a subquery's result. `args` are set before it runs.
     SubPlan(Box<SubPlanRef>),
+    /// After planning: what is the same for all rows of one execution.
+    Once(Box<Once>),
+}
+
+/// An expression without input row that is computed when it is first asked for, and kept for the
+/// execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Once {
+    /// Its number in the statement.
+    pub number: u32,
+    pub expr: Expr,
 }
 
 /// A function that a user made, as one call uses it.
@@ -356,6 +367,16 @@ pub struct SubPlanRef {
     /// subquery runs at most once in a statement (PostgreSQL's InitPlan).
     pub args: Vec<(ParamId, Expr)>,
     pub ty: SqlType,
+    /// Set where equal arguments may give another answer or have another effect: the subquery
+    /// is correlated and calls volatile functions or locks rows, so it runs for each row anew.
+    pub volatile: Option<VolatileSubPlan>,
+}
+
+/// What else begins anew with a volatile subquery.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VolatileSubPlan {
+    /// The shared WITH queries inside that read the outer row, as indexes into `subplans`.
+    pub ctes: Vec<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -415,6 +436,7 @@ impl Expr {
             Expr::Grouping(_) => SqlType::INT4,
             Expr::Subquery(sub) => sub.ty,
             Expr::SubPlan(sub) => sub.ty,
+            Expr::Once(once) => once.expr.ty(),
             Expr::And(_)
             | Expr::Or(_)
             | Expr::Not(_)
@@ -526,6 +548,7 @@ impl Expr {
                 }
                 SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
             },
+            Expr::Once(once) => f(&once.expr),
             Expr::SubPlan(sub) => {
                 sub.args.iter().for_each(|(_, e)| f(e));
                 match &sub.kind {
@@ -612,6 +635,7 @@ impl Expr {
                 }
                 SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
             },
+            Expr::Once(once) => f(&mut once.expr),
             Expr::SubPlan(sub) => {
                 sub.args.iter_mut().for_each(|(_, e)| f(e));
                 match &mut sub.kind {

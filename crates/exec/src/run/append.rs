@@ -24,33 +24,33 @@ impl AppendOp {
             whole: Row::new(),
         }
     }
+}
 
-    /// The inputs that can have rows for the values as they are now.
-    fn kept(&self, cx: &mut Cx) -> Step<Vec<bool>> {
-        let inputs = &self.node.inputs;
-        if let Some((rel, _)) = cx.recheck
-            && inputs.iter().any(|input| input.rel == rel)
-        {
-            return Ok(inputs.iter().map(|input| input.rel == rel).collect());
-        }
-        let Some(pruning) = &self.node.pruning else {
-            return Ok(vec![true; inputs.len()]);
-        };
-        let mut values = Vec::with_capacity(pruning.values.len());
-        for value in &pruning.values {
-            values.push(eval(value, &[], cx)?);
-        }
-        let conditions = prune::with_values(&pruning.conditions, &values);
-        let leaves = prune::leaves(&pruning.tree.divisions, &conditions)?;
-        let kept = inputs.iter().map(|input| leaves.contains(&input.leaf));
-        Ok(kept.collect())
+/// Which inputs can have rows, for the values as they are now.
+pub fn kept_inputs(node: &Append, cx: &mut Cx) -> Step<Vec<bool>> {
+    let inputs = &node.inputs;
+    if let Some((rel, _)) = cx.recheck
+        && inputs.iter().any(|input| input.rel == rel)
+    {
+        return Ok(inputs.iter().map(|input| input.rel == rel).collect());
     }
+    let Some(pruning) = &node.pruning else {
+        return Ok(vec![true; inputs.len()]);
+    };
+    let mut values = Vec::with_capacity(pruning.values.len());
+    for value in &pruning.values {
+        values.push(eval(value, &[], cx)?);
+    }
+    let conditions = prune::with_values(&pruning.conditions, &values);
+    let leaves = prune::leaves(&pruning.tree.divisions, &conditions)?;
+    let kept = inputs.iter().map(|input| leaves.contains(&input.leaf));
+    Ok(kept.collect())
 }
 
 impl Operator for AppendOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         if self.kept.is_none() {
-            self.kept = Some(self.kept(cx)?);
+            self.kept = Some(kept_inputs(self.node, cx)?);
         }
         while let Some(input) = self.node.inputs.get(self.at) {
             let read = self.kept.as_ref().is_none_or(|kept| kept[self.at]);

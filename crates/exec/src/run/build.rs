@@ -53,7 +53,8 @@ pub struct Execution {
 impl Execution {
     /// `work_mem` in bytes.
     pub fn new(plan: Arc<PlannedStatement>, work_mem: usize) -> Execution {
-        let memory = Memory::new(plan.outer_params, plan.subplans.len(), work_mem);
+        let mut memory = Memory::new(plan.outer_params, plan.subplans.len(), work_mem);
+        memory.once = vec![None; plan.once as usize];
         Execution {
             root: None,
             memory,
@@ -228,6 +229,7 @@ impl Execution {
             self.prepared = true;
         }
         if self.root.is_none() {
+            super::constant::check(&plan.suspects, &mut cx)?;
             self.root = Some(operator(source, &mut cx)?);
         }
         match &mut self.root {

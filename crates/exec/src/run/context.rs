@@ -11,6 +11,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::hashed::datum_bytes;
+use super::items::ItemTables;
 use super::lock::Locked;
 use super::routine::Routines;
 use super::subplan::SubPlan;
@@ -74,6 +75,9 @@ pub struct Memory {
     pub part: Option<(u32, Vec<Row>)>,
     /// Operators that the analytics pool runs, if there is somebody to ask it.
     pub parts: Vec<u32>,
+    /// By the number of an expression that is computed once.
+    pub once: Vec<Option<Datum>>,
+    pub items: ItemTables,
     turn: Turn,
     /// Bytes kept by sorts, hash tables and kept rows.
     used: usize,
@@ -99,6 +103,8 @@ impl Memory {
             found: None,
             part: None,
             parts: Vec::new(),
+            once: Vec::new(),
+            items: ItemTables::default(),
             turn: Turn::default(),
             used: 0,
             limit,
@@ -115,6 +121,8 @@ impl Memory {
         self.outer.fill(Datum::Null);
         self.work_tables.clear();
         self.parts.clear();
+        self.once.fill(None);
+        self.items.clear();
         self.locked = None;
         self.found = None;
         self.part = None;
@@ -148,6 +156,9 @@ pub struct Cx<'a> {
     pub part: &'a mut Option<(u32, Vec<Row>)>,
     /// Operators that the analytics pool runs.
     pub parts: &'a [u32],
+    /// Expressions that are computed once for all rows, by number; those beyond are computed each time.
+    pub once: &'a mut [Option<Datum>],
+    pub items: &'a mut ItemTables,
     /// Operands of the CASE expressions being evaluated.
     pub case_operands: Vec<Datum>,
     /// One table's row that changed since the snapshot: its scan gives just this version.
@@ -171,6 +182,8 @@ impl<'a> Cx<'a> {
             found: &mut memory.found,
             part: &mut memory.part,
             parts: &memory.parts,
+            once: &mut memory.once,
+            items: &mut memory.items,
             case_operands: Vec::new(),
             recheck: None,
             used: &mut memory.used,

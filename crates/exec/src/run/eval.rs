@@ -3,7 +3,7 @@
 //! One walk of the tree, no compilation: what a row costs here is small beside fetching it. An evaluation that stops
 //! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
 
-use throng_sql::expr::{DomainRules, Expr, Place};
+use throng_sql::expr::{DomainRules, Expr, Once, Place};
 use throng_sql::func::{Cast, CastContext, EvalResult, Function, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
@@ -11,7 +11,7 @@ use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, SqlType};
 
 use super::{Cx, Row, Step};
-use super::{replace, routine, subplan};
+use super::{items, replace, routine, subplan};
 
 /// Whether a condition is true of a row: NULL is not true.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
@@ -197,7 +197,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         } => {
             let left = eval(left, row, cx)?;
             let array = eval(array, row, cx)?;
-            return Ok(op.call_on_items(&cx.eval, left, &array, *all)?);
+            return Ok(items::compare(op, left, &array, *all, cx)?);
         }
         Expr::Array(items, ty) => {
             let value = array(items, *ty, row, cx)?;
@@ -221,7 +221,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             }
             _ => Datum::Null,
         },
-        Expr::Items { array, place, .. } => return items(array, place, row, cx),
+        Expr::Items { array, place, .. } => return items_of(array, place, row, cx),
         Expr::Replace { base, place, value } => {
             let value = replaced(base, place, value, row, cx)?;
             cx.weigh(&value)?;
@@ -245,6 +245,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             )
         }
         Expr::SubPlan(sub) => return subplan::eval(sub, row, cx),
+        Expr::Once(once) => return computed_once(once, row, cx),
         Expr::Var(_)
         | Expr::Aggregate(_)
         | Expr::Window(_)
@@ -253,6 +254,18 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             return Err(Error::internal("an unplanned expression reached the executor").into());
         }
     })
+}
+
+fn computed_once(once: &Once, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let number = once.number as usize;
+    if let Some(Some(known)) = cx.once.get(number) {
+        return Ok(known.clone());
+    }
+    let value = eval(&once.expr, row, cx)?;
+    if let Some(place) = cx.once.get_mut(number) {
+        *place = Some(value.clone());
+    }
+    Ok(value)
 }
 
 /// A parameter in a statement that came without values.
@@ -394,7 +407,7 @@ fn subscripts(at: &[Expr], row: &[Datum], cx: &mut Cx) -> Step<Option<Vec<i32>>>
 }
 
 /// An item or a slice of an array; NULL where a subscript is.
-fn items(array: &Expr, place: &Place, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn items_of(array: &Expr, place: &Place, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let whole = eval(array, row, cx)?;
     let Datum::Array(whole) = whole else {
         return Ok(Datum::Null);

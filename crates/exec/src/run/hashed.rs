@@ -6,8 +6,9 @@
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 use throng_sql::expr::Expr;
+use throng_sql::func::{Operator, Strategy};
 use throng_types::key::{self, KeyOrder};
-use throng_types::{Datum, Oid, Record, Result};
+use throng_types::{Datum, Oid, Record, Result, oid};
 
 use super::eval::eval;
 use super::{Cx, Row, Step};
@@ -40,6 +41,18 @@ pub fn key_of(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx, key: &mut Key)
     }
     key.hash = FixedState::default().hash_one(&key.bytes[..]);
     Ok(whole)
+}
+
+/// Whether an equality's operands are equal exactly where their keys are: both sides are of one type,
+/// or of types whose values have the same keys.
+pub fn is_equal_by_key(op: &Operator) -> bool {
+    let is_int = |ty| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
+    let is_float = |ty| matches!(ty, oid::FLOAT4 | oid::FLOAT8);
+    let both = |is: fn(Oid) -> bool| is(op.left) && is(op.right);
+    op.strategy == Some(Strategy::Equal)
+        && op.strict
+        && op.left != oid::RECORD
+        && (op.left == op.right || both(is_int) || both(is_float))
 }
 
 fn order(ty: Oid) -> KeyOrder {
@@ -229,7 +242,6 @@ impl RowTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_types::oid;
 
     #[test]
     fn rows_are_found_by_key_and_unkeyed_ones_are_not() -> Result<()> {

@@ -15,12 +15,14 @@
 pub mod aggregate;
 pub mod append;
 pub mod build;
+pub mod constant;
 pub mod context;
 pub mod distinct;
 pub mod eval;
 pub mod follow;
 pub mod function;
 pub mod hashed;
+pub mod items;
 pub mod join;
 pub mod limit;
 pub mod lock;

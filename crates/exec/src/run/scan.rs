@@ -184,6 +184,7 @@ impl Recheck {
         let mut shown = decoder.take(tid, &self.bytes, cx, row)?;
         if let Some(condition) = condition.filter(|_| shown) {
             shown = holds(condition, row, cx)?;
+            cx.evaluated();
         }
         self.done = true;
         Ok(shown)

@@ -1,8 +1,8 @@
 //! Subqueries inside expressions.
 //!
 //! A subquery without correlation runs once and its answer is kept for the statement; a correlated one runs for each row
-//! whose arguments differ from the last. A run that stops half-way stays where it is and goes on when the same
-//! expression is evaluated again.
+//! whose arguments differ from the last, or for each row if it is volatile. A run that stops half-way stays where it is
+//! and goes on when the same expression is evaluated again: of a volatile one the effects of the evaluation in hand tell.
 
 use throng_sql::expr::{Expr, ParamId};
 use throng_sql::expr::{SubPlanKind, SubPlanRef};
@@ -61,11 +61,16 @@ impl SubPlan {
     /// Takes the arguments of a run, which begins anew if they are others than before.
     fn with_args(&mut self, args: Vec<Datum>, cx: &mut Cx) {
         if self.args != args {
-            self.args = args;
-            self.run = Run::Fresh;
-            self.answers = Answers::default();
-            self.kept.release(cx);
+            self.begin(args, cx);
         }
+    }
+
+    /// A run that begins anew.
+    fn begin(&mut self, args: Vec<Datum>, cx: &mut Cx) {
+        self.args = args;
+        self.run = Run::Fresh;
+        self.answers = Answers::default();
+        self.kept.release(cx);
     }
 
     /// Runs until there are `enough` rows, or all.
@@ -122,7 +127,15 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let Some(mut plan) = cx.subplans[slot].take() else {
         return Err(Error::internal("a subquery that contains itself").into());
     };
-    plan.with_args(args, cx);
+    match &sub.volatile {
+        None => plan.with_args(args, cx),
+        Some(volatile) => {
+            if cx.env.effects.begins_run(sub.plan) {
+                plan.begin(args, cx);
+                forget(&volatile.ctes, cx);
+            }
+        }
+    }
     // The outer values are set at each try: another use of the same parameters may have come between.
     for ((param, _), value) in sub.args.iter().zip(&plan.args) {
         cx.outer[param.0 as usize] = value.clone();
@@ -134,6 +147,17 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let answer = complete.and_then(|()| answer(sub, &mut plan, row, cx));
     cx.subplans[slot] = Some(plan);
     answer
+}
+
+/// Shared WITH queries begin anew when they are read next.
+fn forget(ctes: &[u32], cx: &mut Cx) {
+    for cte in ctes {
+        let slot = *cte as usize;
+        if let Some(mut plan) = cx.subplans[slot].take() {
+            plan.begin(Vec::new(), cx);
+            cx.subplans[slot] = Some(plan);
+        }
+    }
 }
 
 fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> Step<Datum> {

@@ -41,6 +41,10 @@ pub enum Effect {
         /// Where its arguments began, if they may be others when they are computed again.
         place: Option<CallPlace>,
     },
+    /// A volatile subquery was begun, by its number among the plan's.
+    Began {
+        subplan: u32,
+    },
 }
 
 /// The effects of the evaluation in hand, in order.
@@ -101,6 +105,19 @@ impl Effects {
 
     pub fn leave(&self, outside: usize) {
         self.base.set(outside);
+    }
+
+    /// Whether a volatile subquery begins a run here; it goes on with the one begun if it was
+    /// begun before the evaluation stopped.
+    pub fn begins_run(&self, subplan: u32) -> bool {
+        let at = self.at.replace(self.at.get() + 1);
+        let mut log = self.log.borrow_mut();
+        let begun = matches!(log.get(at), Some(Effect::Began { subplan: s }) if *s == subplan);
+        if !begun {
+            log.truncate(at);
+            log.push(Effect::Began { subplan });
+        }
+        !begun
     }
 
     /// The evaluation is complete: what follows is another row's.

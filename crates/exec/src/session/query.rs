@@ -34,7 +34,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
-use crate::run::{LockRequest, Row, Step, Stop, routine};
+use crate::run::{LockRequest, Row, Step, Stop, constant, routine};
 use crate::store::Store;
 use crate::write;
 
@@ -346,6 +346,9 @@ impl Session {
         if let Some(pool) = pool {
             execution.share_with(pool);
         }
+        if elsewhere.is_some() {
+            self.check_constants(&mut execution, &snapshot, &params)?;
+        }
         let row = execution.room();
         Ok(Run {
             execution,
@@ -355,6 +358,27 @@ impl Session {
             row,
             using,
         })
+    }
+
+    /// Fails where a constant part of a plan does that runs elsewhere.
+    fn check_constants(
+        &self,
+        execution: &mut Execution,
+        snapshot: &Snapshot,
+        params: &[Datum],
+    ) -> Result<()> {
+        let plan = execution.plan().clone();
+        if plan.suspects.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let env = self.env(&catalog, &host, snapshot, params);
+        match execution.evaluate(env, |_, cx| constant::check(&plan.suspects, cx)) {
+            Err(Stop::Error(e)) => Err(e),
+            // Its job computes it.
+            _ => Ok(()),
+        }
     }
 
     /// What operators and expressions run in.

@@ -396,9 +396,11 @@ impl Writer<'_> {
             // A part is only ever replaced in what is written to.
             Expr::Replace { .. } => self.push("?"),
             // None of these is in a bound query outside the nodes that are written above.
-            Expr::CaseOperand(_) | Expr::Slot(..) | Expr::Outer(..) | Expr::SubPlan(_) => {
-                self.push("?")
-            }
+            Expr::CaseOperand(_)
+            | Expr::Slot(..)
+            | Expr::Outer(..)
+            | Expr::SubPlan(_)
+            | Expr::Once(_) => self.push("?"),
         }
     }
 

@@ -152,7 +152,32 @@ pub(crate) fn is_immutable_cast(from: Oid, to: Oid) -> bool {
     !(by_zone || by_catalog || by_style)
 }
 
-/// Whether this node by itself may give another value for the same row.
+/// Whether a planned expression has one value for all rows of an execution.
+pub fn is_fixed(expr: &Expr) -> bool {
+    !expr.any(&mut varies)
+}
+
+/// Whether this node by itself may have another value for another row.
+pub fn varies(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Slot(..)
+            | Expr::Outer(..)
+            | Expr::Var(_)
+            | Expr::CaseOperand(_)
+            | Expr::SubPlan(_)
+            | Expr::Subquery(_)
+            | Expr::Aggregate(_)
+            | Expr::Grouping(_)
+            | Expr::Window(_)
+            | Expr::SetCall { .. }
+            | Expr::SetRoutine(_)
+            | Expr::Routine(_)
+    ) || is_volatile(expr)
+}
+
+/// Whether this node, its operands apart, may give another value for the same row; of a subquery
+/// all of it counts.
 pub fn is_volatile(expr: &Expr) -> bool {
     match expr {
         Expr::Call { func, .. } | Expr::SetCall { func, .. } => {
@@ -160,6 +185,8 @@ pub fn is_volatile(expr: &Expr) -> bool {
         }
         Expr::Routine(call) | Expr::SetRoutine(call) => call.def.volatility == Volatility::Volatile,
         Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
+        Expr::Subquery(sub) => !super::with::is_steady(&sub.query),
+        Expr::SubPlan(sub) => sub.volatile.is_some(),
         _ => false,
     }
 }

@@ -11,6 +11,7 @@
 
 mod access;
 mod alternatives;
+mod constant;
 mod cost;
 mod enumerate;
 mod facts;
@@ -49,15 +50,16 @@ use foldhash::fast::FixedState;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use crate::catalog::Catalog;
-use crate::expr::{Expr, ParamId, RelId, Var};
+use crate::expr::{Expr, Once, ParamId, RelId, Var};
 use crate::func::EvalContext;
 use crate::query::walk::PartMut;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind, RowLockStrength};
 
+pub use constant::is_immutable;
 pub use fold::constant_value as constant;
 pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
-pub use fold::is_volatile;
+pub use fold::{is_fixed, is_volatile, varies};
 pub use node::*;
 pub use term::implied;
 
@@ -130,6 +132,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         ctes: ctes.into(),
         work_tables: 0,
         next_param: 0,
+        next_once: 0,
         next_plan: 0,
         next_rel: rel_count,
         tables: HashMap::default(),
@@ -151,6 +154,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         QueryKind::Delete(delete) => planner.delete(*delete)?,
         QueryKind::Merge(merge) => planner.merge(*merge)?,
     };
+    let suspects = constant::suspects(planner.subplans.iter().chain([&root]));
     let alone = writes.is_empty() && late_writes.is_empty() && planner.subplans.is_empty();
     Ok(PlannedStatement {
         tag,
@@ -162,6 +166,8 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         late_writes,
         parts: Vec::new(),
         outer_params: planner.next_param,
+        once: planner.next_once,
+        suspects,
         params,
         output,
         locks: planner.locks.into_iter().collect(),
@@ -265,6 +271,7 @@ pub(super) struct Planner<'a> {
     steps: Vec<Option<with::Steps>>,
     work_tables: u32,
     next_param: u32,
+    next_once: u32,
     next_plan: u32,
     next_rel: u32,
     /// The tables that entries stand for, as far as they were met.
@@ -403,10 +410,24 @@ impl Planner<'_> {
                 });
                 match failed {
                     Some(e) => Err(e),
-                    None => Ok(fold::fold(other, &self.ctx.eval)),
+                    None => Ok(self.items_once(fold::fold(other, &self.ctx.eval))),
                 }
             }
         }
+    }
+
+    /// Has an array that a value is compared with computed once, where it is the same for all rows.
+    fn items_once(&mut self, mut expr: Expr) -> Expr {
+        if let Expr::ArrayCompare { array, .. } = &mut expr
+            && !matches!(**array, Expr::Const(..) | Expr::Param(..))
+            && fold::is_fixed(array)
+        {
+            let number = self.next_once;
+            self.next_once += 1;
+            let expr = std::mem::replace(&mut **array, Expr::bool(true));
+            **array = Expr::Once(Box::new(Once { number, expr }));
+        }
+        expr
     }
 
     fn place_all(&mut self, exprs: Vec<Expr>, columns: &Columns) -> Result<Vec<Expr>> {

@@ -44,6 +44,10 @@ pub struct PlannedStatement {
     pub parts: Vec<u32>,
     /// Size of the array of [`ParamId`] values.
     pub outer_params: u32,
+    /// How many expressions are computed once ([`crate::expr::Once`]).
+    pub once: u32,
+    /// Expressions with constant parts that may fail, be there rows or not.
+    pub suspects: Vec<Expr>,
     /// Types of `$1`, ….
     pub params: Vec<SqlType>,
     /// What the client is told about the rows; empty where there are none.
@@ -85,6 +89,8 @@ impl PlannedStatement {
             changes_one_row: false,
             gives_one_row: false,
             outer_params: 0,
+            once: 0,
+            suspects: Vec::new(),
             params: Vec::new(),
             output: Vec::new(),
             locks: Vec::new(),

@@ -15,7 +15,6 @@ use foldhash::fast::FixedState;
 
 use throng_types::{Datum, SqlType, oid};
 
-use super::with::is_steady;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::query::walk::PartMut;
 use crate::query::{
@@ -225,9 +224,7 @@ fn is_simple(query: &Query, nullable: bool, filtered: bool) -> bool {
 }
 
 fn has_volatile(e: &Expr) -> bool {
-    e.any(&mut |e| {
-        super::fold::is_volatile(e) || matches!(e, Expr::Subquery(sub) if !is_steady(&sub.query))
-    })
+    e.any(&mut super::fold::is_volatile)
 }
 
 /// Makes what is computed NULL where the query's row is missing, as its own columns are; false where nothing tells that it is.

@@ -3,9 +3,13 @@
 use throng_types::Result;
 
 use super::access::same_keys;
+use super::fold::is_volatile;
 use super::join::rels_of;
+use super::with::is_steady;
 use super::{Columns, Planner};
-use crate::expr::{Expr, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var};
+use crate::expr::{
+    Expr, ParamId, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var, VolatileSubPlan,
+};
 use crate::func::{Operator, Strategy};
 use crate::query::walk::PartMut;
 use crate::query::{
@@ -42,6 +46,11 @@ impl Inner {
 
 /// A SELECT of which only whether it has rows matters: its FROM and WHERE are all of it.
 fn bare_select(query: &Query) -> Option<&Select> {
+    plain_select(query).filter(|select| !select.from.is_empty())
+}
+
+/// The same, be there a FROM or not.
+fn plain_select(query: &Query) -> Option<&Select> {
     let Body::Select(select) = &query.body else {
         return None;
     };
@@ -51,7 +60,6 @@ fn bare_select(query: &Query) -> Option<&Select> {
         && query.offset.is_none()
         && query.locks.is_empty()
         && query.outside.is_empty()
-        && !select.from.is_empty()
         && !select
             .targets
             .iter()
@@ -64,7 +72,7 @@ pub(super) fn trim_exists(query: &mut BoundQuery) {
     let mut trim = |part: PartMut<'_>| {
         if let PartMut::Expr(Expr::Subquery(sub)) = part
             && sub.kind == SubqueryKind::Exists
-            && bare_select(&sub.query).is_some()
+            && plain_select(&sub.query).is_some()
             && let Body::Select(select) = &mut sub.query.body
         {
             select.targets.truncate(1);
@@ -110,9 +118,11 @@ impl Planner<'_> {
     /// A subquery in an expression, as a plan of its own.
     pub(super) fn place_subquery(&mut self, subquery: Subquery, columns: &Columns) -> Result<Expr> {
         let Subquery { query, kind, ty } = subquery;
+        let before = self.subplans.len() as u32;
         let (built, free) = self.attached(|p| p.query(&query))?;
         self.subplans.push(built.plan);
         let plan = self.subplans.len() as u32 - 1;
+        let volatile = self.volatile_subplan(&query, before, &free, columns);
         let args = self.arguments(free, columns)?;
         let kind = match kind {
             SubqueryKind::Exists => SubPlanKind::Exists,
@@ -132,7 +142,33 @@ impl Planner<'_> {
             kind,
             args,
             ty,
+            volatile,
         })))
+    }
+
+    /// Whether a subquery planned since there were `before` subplans runs for each row anew. One
+    /// that reads nothing of the row runs once in any case, as PostgreSQL's InitPlans do.
+    fn volatile_subplan(
+        &self,
+        query: &Query,
+        before: u32,
+        free: &[(ParamId, Var)],
+        columns: &Columns,
+    ) -> Option<VolatileSubPlan> {
+        if free.is_empty() {
+            return None;
+        }
+        let of_row = |var: &Var| columns.get(var.rel, var.column).is_some();
+        let mut ctes = Vec::new();
+        let mut volatile = !is_steady(query);
+        for (shared, cte) in self.shared.iter().zip(self.ctes.iter()) {
+            let Some(shared) = shared else { continue };
+            if shared.subplan >= before && shared.free.iter().any(|(_, var)| of_row(var)) {
+                ctes.push(shared.subplan);
+                volatile |= !cte.body.is_steady();
+            }
+        }
+        volatile.then_some(VolatileSubPlan { ctes })
     }
 }
 
@@ -185,6 +221,10 @@ fn is_never_unknown(
             })
 }
 
+fn has_volatile(expr: &Expr) -> bool {
+    expr.any(&mut is_volatile)
+}
+
 /// Whether an expression is a column declared NOT NULL of one of the items.
 fn is_never_null(expr: &Expr, items: &[&FromItem]) -> bool {
     match expr {
@@ -216,7 +256,7 @@ fn any(
     let about_us = left
         .iter()
         .all(|e| rels_of(e).iter().any(|rel| local.contains(rel)));
-    if correlated || !about_us {
+    if correlated || !about_us || left.iter().any(has_volatile) {
         return None;
     }
     let columns = query.columns();
@@ -261,7 +301,7 @@ fn exists(query: &Query, kind: JoinKind, local: &[RelId]) -> Option<SemiJoin> {
     let (on, own): (Vec<Expr>, Vec<Expr>) = conditions
         .into_iter()
         .partition(|c| rels_of(c).iter().any(|rel| local.contains(rel)));
-    if from_refers || on.is_empty() {
+    if from_refers || on.is_empty() || on.iter().chain(&own).any(has_volatile) {
         return None;
     }
     Some(SemiJoin {

@@ -13,9 +13,20 @@ use crate::query::{Body, CteBody, FromItem, Query, QueryKind, Rel, RelKind};
 /// A WITH query that is a subplan.
 #[derive(Clone)]
 pub(super) struct Shared {
-    subplan: u32,
+    pub subplan: u32,
     /// What it needs from outside the query that its WITH belongs to.
-    free: Vec<(ParamId, Var)>,
+    pub free: Vec<(ParamId, Var)>,
+}
+
+impl CteBody {
+    /// See [`is_steady`].
+    pub(super) fn is_steady(&self) -> bool {
+        match self {
+            CteBody::Query(query) => is_steady(query),
+            CteBody::Recursive { init, term, .. } => is_steady(init) && is_steady(term),
+            CteBody::Write(_) => false,
+        }
+    }
 }
 
 /// How the recursive term of a WITH query finds the rows of its last step.
@@ -45,10 +56,7 @@ pub(super) fn can_be_kept(cost: &Cost) -> bool {
 pub(super) fn is_steady(query: &Query) -> bool {
     let mut steady = query.locks.is_empty();
     query.for_each_expr(&mut |e| {
-        steady = steady
-            && !e.any(&mut |e| {
-                is_volatile(e) || matches!(e, Expr::Subquery(sub) if !is_steady(&sub.query))
-            })
+        steady = steady && !e.any(&mut is_volatile);
     });
     steady && nested_steady(query)
 }
@@ -113,7 +121,7 @@ impl Planner<'_> {
         let in_place = cte.uses == 1
             && cte.materialized != Some(true)
             && match &cte.body {
-                CteBody::Query(query) => is_steady(query),
+                CteBody::Query(_) => cte.body.is_steady(),
                 // Its rows pass on; but where the reader may be run again it should not recur again.
                 CteBody::Recursive { .. } => self.frames.is_empty(),
                 CteBody::Write(_) => false,

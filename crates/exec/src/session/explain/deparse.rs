@@ -344,6 +344,7 @@ impl Names {
             }
             Expr::Row(items, _) => format!("ROW({})", self.list(items, ", ")),
             Expr::ToDomain(value, _) => self.text(value),
+            Expr::Once(once) => self.text(&once.expr),
             Expr::Field { row, index, .. } => format!("({}).f{}", self.text(row), index + 1),
             Expr::Items { array, .. } => format!("({})[…]", self.text(array)),
             Expr::Replace { value, .. } => self.text(value),

@@ -1,0 +1,110 @@
+//! Computing the constant parts of expressions before any row is met, as PostgreSQL's planner does: see
+//! [`throng_sql::plan::PlannedStatement::suspects`].
+//!
+//! AND, OR, CASE and COALESCE keep what they would not come to from being computed, where a constant tells.
+
+use throng_sql::expr::Expr;
+use throng_sql::plan::{is_immutable, varies};
+use throng_types::Datum;
+
+use super::eval::eval;
+use super::{Cx, Step};
+
+/// Fails where a constant part does.
+pub fn check(exprs: &[Expr], cx: &mut Cx) -> Step<()> {
+    for expr in exprs {
+        known(expr, false, cx)?;
+    }
+    Ok(())
+}
+
+/// The value of an expression that is constant. `constants`: the operand of the CASE around it is.
+fn known(expr: &Expr, constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
+    match expr {
+        Expr::Const(value, _) => Ok(Some(value.clone())),
+        Expr::And(parts) | Expr::Or(parts) => connective(expr, parts, constants, cx),
+        Expr::Case {
+            operand: None,
+            whens,
+            default,
+            ..
+        } => branches(whens, default, constants, cx),
+        Expr::Case {
+            operand: Some(operand),
+            whens,
+            default,
+            ..
+        } => {
+            let operand = known(operand, constants, cx)?;
+            let constants = operand.is_some();
+            cx.case_operands.push(operand.unwrap_or_default());
+            let result = branches(whens, default, constants, cx);
+            cx.case_operands.pop();
+            result
+        }
+        Expr::CaseOperand(_) if constants => Ok(cx.case_operands.last().cloned()),
+        Expr::Coalesce(args, _) => {
+            let mut all = true;
+            for arg in args {
+                match known(arg, constants, cx)? {
+                    Some(Datum::Null) => {}
+                    Some(value) => return Ok(all.then_some(value)),
+                    None => all = false,
+                }
+            }
+            Ok(all.then_some(Datum::Null))
+        }
+        _ => whole(expr, constants, cx),
+    }
+}
+
+/// An expression whose operands are all computed.
+fn whole(expr: &Expr, constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
+    let mut operands = Vec::new();
+    expr.for_each_child(&mut |child| operands.push(child));
+    let mut constant = true;
+    for operand in operands {
+        constant &= known(operand, constants, cx)?.is_some();
+    }
+    match constant && is_immutable(expr) && !varies(expr) {
+        true => Ok(Some(eval(expr, &[], cx)?)),
+        false => Ok(None),
+    }
+}
+
+/// AND and OR: nothing after the value that decides is looked at.
+fn connective(expr: &Expr, parts: &[Expr], constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
+    let decisive = matches!(expr, Expr::Or(_));
+    let mut constant = true;
+    for part in parts {
+        match known(part, constants, cx)? {
+            Some(Datum::Bool(b)) if b == decisive => return Ok(Some(Datum::Bool(b))),
+            Some(_) => {}
+            None => constant = false,
+        }
+    }
+    match constant {
+        true => Ok(Some(eval(expr, &[], cx)?)),
+        false => Ok(None),
+    }
+}
+
+fn branches(
+    whens: &[(Expr, Expr)],
+    default: &Expr,
+    constants: bool,
+    cx: &mut Cx,
+) -> Step<Option<Datum>> {
+    let mut certain = true;
+    for (when, then) in whens {
+        match known(when, constants, cx)? {
+            Some(Datum::Bool(true)) => return Ok(known(then, constants, cx)?.filter(|_| certain)),
+            Some(_) => {}
+            None => {
+                known(then, constants, cx)?;
+                certain = false;
+            }
+        }
+    }
+    Ok(known(default, constants, cx)?.filter(|_| certain))
+}

@@ -1,0 +1,65 @@
+//! Constant parts of a plan that may fail: PostgreSQL computes them while it plans, so they fail whether or not a row is met.
+//!
+//! What can be computed without parameters has been by now ([`super::fold`]). What is left failed then, or waits for values; a
+//! plan lists the expressions that hold such parts, and whoever runs it has them computed first.
+
+use throng_types::oid;
+
+use super::fold::{is_fixed, is_immutable_cast};
+use super::{Node, Plan};
+use crate::expr::Expr;
+use crate::func::Volatility;
+
+/// The expressions of a plan with constant parts that may fail.
+pub(super) fn suspects<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<Expr> {
+    let mut found = Vec::new();
+    for plan in plans {
+        collect(plan, &mut found);
+    }
+    found
+}
+
+fn collect(plan: &Plan, found: &mut Vec<Expr>) {
+    // The rows of VALUES are computed in any case.
+    if !matches!(plan.node, Node::Values { .. }) {
+        plan.own_exprs(&mut |e| {
+            if e.any(&mut may_fail) {
+                found.push(e.clone());
+            }
+        });
+    }
+    plan.children().into_iter().for_each(|p| collect(p, found));
+}
+
+/// Whether this node is constant and may still fail.
+fn may_fail(expr: &Expr) -> bool {
+    let fails = match expr {
+        // Comparisons do not, and a sign is part of a number.
+        Expr::Op { op, args, .. } => {
+            op.volatility == Volatility::Immutable && args.len() > 1 && op.ret != oid::BOOL
+        }
+        Expr::Call { func, .. } => func.volatility == Volatility::Immutable,
+        Expr::Cast {
+            arg,
+            cast: Some(cast),
+            ..
+        } => is_text(arg.type_oid()) && is_immutable_cast(cast.from, cast.to),
+        _ => false,
+    };
+    fails && is_fixed(expr)
+}
+
+fn is_text(ty: throng_types::Oid) -> bool {
+    matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN)
+}
+
+/// Whether a node, its operands apart, gives the same under any settings.
+pub fn is_immutable(expr: &Expr) -> bool {
+    match expr {
+        Expr::Op { op, .. } => op.volatility == Volatility::Immutable,
+        Expr::Call { func, .. } => func.volatility == Volatility::Immutable,
+        Expr::Cast { cast, .. } => cast.is_none_or(|c| is_immutable_cast(c.from, c.to)),
+        Expr::Variadic(_) | Expr::ToDomain(..) => false,
+        _ => true,
+    }
+}
