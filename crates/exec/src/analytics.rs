@@ -20,7 +20,7 @@ use throng_sql::catalog::system::{
     DatabaseActivity, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
     TableActivity, WaitInfo, WaitingInfo,
 };
-use throng_sql::catalog::{Catalog, ViewDef};
+use throng_sql::catalog::{Catalog, IndexDef, ViewDef};
 use throng_sql::expr::Expr;
 use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::FormatSettings;
@@ -274,6 +274,9 @@ impl SystemState for SessionFacts {
         None
     }
     fn view_definition(&self, _: &ViewDef) -> Option<String> {
+        None
+    }
+    fn index_as_seen(&self, _: &IndexDef) -> Option<IndexDef> {
         None
     }
     fn updatable_columns(&self, _: &Arc<ViewDef>) -> Vec<bool> {

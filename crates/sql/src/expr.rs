@@ -44,6 +44,8 @@ pub mod system {
     pub const TABLEOID: i16 = -6;
     /// Not a table's: what MERGE did to the row that it returns.
     pub const MERGE_ACTION: i16 = -7;
+    /// Of an entry of FROM that is no table: whether it has a row, which an outer join may leave it without.
+    pub const PRESENT: i16 = -8;
 
     /// What a table's column of this number is called, if it is one of these.
     pub fn name(column: i16) -> Option<&'static str> {
@@ -396,6 +398,33 @@ pub enum SubPlanKind {
 }
 
 impl Expr {
+    /// The row that it is where it is one at all.
+    pub fn row_alone(&self) -> &Expr {
+        self.row_if_there().map_or(self, |(row, _)| row)
+    }
+
+    /// A whole row of an entry that an outer join may leave without one: the row, and the entry.
+    pub fn row_if_there(&self) -> Option<(&Expr, RelId)> {
+        let Expr::Case {
+            operand: None,
+            whens,
+            default,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        match &whens[..] {
+            [(Expr::IsNull(place), none)] if none.is_null_const() => match &**place {
+                Expr::Var(var) if matches!(var.column, system::CTID | system::PRESENT) => {
+                    Some((default, var.rel))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     pub fn bool(value: bool) -> Expr {
         Expr::Const(Datum::Bool(value), SqlType::BOOL)
     }

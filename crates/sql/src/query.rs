@@ -221,6 +221,8 @@ pub enum RelKind {
     Function {
         func: &'static Function,
         args: Vec<Expr>,
+        /// Its values are of a composite type, whose fields are the columns.
+        composite: bool,
         ordinality: bool,
         lateral: bool,
     },
@@ -472,11 +474,13 @@ impl Merge {
 }
 
 /// FOR UPDATE and its kin, on one table of the query.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowLock {
     pub rel: RelId,
     pub strength: RowLockStrength,
     pub wait: LockWait,
+    /// The output of the query whose clause it is: that one, or one that reads from it.
+    pub origin: RelId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -558,6 +562,21 @@ impl CteBody {
 }
 
 impl Query {
+    /// A body with nothing behind it.
+    pub fn of_body(body: Body, output: RelId) -> Query {
+        Query {
+            body,
+            order: vec![],
+            limit: None,
+            ties: false,
+            offset: None,
+            locks: vec![],
+            output,
+            ctes: vec![],
+            outside: vec![],
+        }
+    }
+
     /// Output columns: name and type.
     pub fn columns(&self) -> Vec<RelColumn> {
         named(match &self.body {
@@ -616,6 +635,9 @@ impl Query {
 }
 
 impl Rel {
+    /// What a query goes by whose rows are compared with a row.
+    pub const COMPARED: &'static str = "*COMPARED*";
+
     /// A query in FROM that was given no name, with its columns.
     pub fn unnamed_subquery(id: RelId, query: Query, columns: Vec<RelColumn>) -> Rel {
         Rel::subquery(id, "unnamed_subquery", query, columns)

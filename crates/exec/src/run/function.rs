@@ -75,7 +75,9 @@ impl FunctionScanOp {
         let columns = self.width - usize::from(self.plan.ordinality);
         match value {
             // A row of a function with several columns comes as a record.
-            Datum::Record(record) if columns > 1 => self.pending.extend_from_slice(&record.values),
+            Datum::Record(record) if columns > 1 || self.plan.composite => {
+                self.pending.extend_from_slice(&record.values);
+            }
             value => self.pending.push(value),
         }
         self.pending.resize(columns, Datum::Null);

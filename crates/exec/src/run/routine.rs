@@ -142,8 +142,11 @@ fn result(call: &RoutineCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Arc<Cal
     }
 }
 
-/// A row of what a call gives, as a value.
+/// A row of what a call gives, as a value; one without fields is NULL.
 fn as_value(call: &RoutineCall, columns: &[RelColumn], row: &[Datum]) -> Datum {
+    if row.is_empty() {
+        return Datum::Null;
+    }
     if call.columns.is_empty() && !matches!(BodyResult::of_call(call), BodyResult::AnyRow) {
         return row.first().cloned().unwrap_or_default();
     }

@@ -249,6 +249,16 @@ impl SessionHost<'_> {
         definition::comment(self.catalog, class, object, column).into()
     }
 
+    /// The index as the session would write it; none where it is as it is kept.
+    pub(super) fn index_as_seen(&self, index: &IndexDef, pretty: bool) -> Option<IndexDef> {
+        if index.is_plain() {
+            return None;
+        }
+        let table = self.catalog.table(index.table)?;
+        let path = self.search_path();
+        bind::index_shown(index, table, self.catalog, &path, pretty, self.eval()).ok()
+    }
+
     /// The whole statement, or one key column where `column` is not 0.
     fn index_definition(
         &self,
@@ -260,12 +270,7 @@ impl SessionHost<'_> {
             return self.listed_index_definition(index, column.map_or(0, number));
         };
         let pretty = pretty.is_some_and(Datum::is_true);
-        let shown = || {
-            let table = self.catalog.table(index.table)?;
-            let path = self.search_path();
-            bind::index_shown(index, table, self.catalog, &path, self.eval()).ok()
-        };
-        let shown = if pretty { shown() } else { None };
+        let shown = self.index_as_seen(index, pretty);
         let index = shown.as_ref().unwrap_or(index);
         match column.map_or(0, number) {
             0 => definition::index_definition(self.catalog, index, !pretty).into(),

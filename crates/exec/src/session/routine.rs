@@ -15,16 +15,19 @@ use throng_sql::bind::{self, BindContext, BodyResult};
 use throng_sql::catalog::{Catalog, RoutineBody};
 use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::func::Volatility;
+use throng_sql::parse::ast::AtomicStatement;
 use throng_sql::query::RelColumn;
 use throng_sql::settings::Scope;
 use throng_txn::Snapshot;
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::sqltype::{made, type_name};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::Session;
 use super::host::SessionHost;
 use super::in_use::Held;
 use super::plans::{Known, PlanKey};
+use super::plpgsql::is_row;
 use super::query::{as_text, field, run_within};
 use crate::client::{Client, RowShape};
 use crate::run::Row;
@@ -41,30 +44,30 @@ pub(super) fn not_volatile(command: &str) -> Error {
 /// Calls inside calls. A level takes stack: this many fit into [`throng_sql::parse::STACK`] in a build without optimisation.
 pub(super) const DEEPEST: u32 = 300;
 
-/// What a body's plans were made for.
+/// What a statement of a body was planned for.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct BodyKey {
     plan: PlanKey,
     routine: Oid,
+    /// Which of its statements.
+    at: usize,
     types: Vec<SqlType>,
     result: Vec<SqlType>,
 }
 
-type Body = Rc<[Known]>;
-
-/// Bodies of a core that are kept; past them the cache begins anew.
-const MOST_BODIES: usize = 300;
-
-thread_local! {
-    static BODIES: RefCell<HashMap<BodyKey, Body, FixedState>> = RefCell::default();
+/// A statement of a body: planned when it is come to, for those before it may change definitions.
+struct BodyStatement {
+    /// Without a plan: a command.
+    known: Known,
+    /// There are others behind it.
+    more: bool,
 }
 
-fn result_types(result: &BodyResult) -> Vec<SqlType> {
-    match result {
-        BodyResult::Nothing | BodyResult::AnyRow => vec![],
-        BodyResult::Value(ty) => vec![*ty],
-        BodyResult::Row(types) => types.clone(),
-    }
+/// Statements of bodies that a core keeps; past them the cache begins anew.
+const MOST_BODIES: usize = 600;
+
+thread_local! {
+    static BODIES: RefCell<HashMap<BodyKey, Rc<BodyStatement>, FixedState>> = RefCell::default();
 }
 
 /// One call deeper for as long as it lives.
@@ -180,28 +183,37 @@ impl Session {
         at: usize,
     ) -> std::result::Result<(bool, CallResult), BodyError> {
         let running = |e| BodyError::Statement(at + 1, e);
-        let (catalog, body) = loop {
+        let (catalog, statement) = loop {
             let catalog = self.catalog();
-            let body = self.body(request, &catalog)?;
-            if let Some(plan) = body.get(at).and_then(|known| known.plan.as_ref()) {
+            let Some(statement) = self.body_statement(request, &catalog, at)? else {
+                return match request.result {
+                    BodyResult::Nothing => Ok((false, CallResult::default())),
+                    _ => Err(BodyError::Startup(bind::no_result(&request.def, &catalog))),
+                };
+            };
+            if let Some(plan) = &statement.known.plan {
                 self.lock_tables(&plan.locks).await.map_err(running)?;
             }
             // While a lock was waited for, what it protects may have become another.
             if self.catalog().version() == catalog.version() {
-                break (catalog, body);
+                break (catalog, statement);
             }
         };
-        let Some(known) = body.get(at) else {
-            return match request.result {
-                BodyResult::Nothing => Ok((false, CallResult::default())),
-                _ => Err(BodyError::Startup(bind::no_result(&request.def, &catalog))),
-            };
+        let BodyStatement { known, more } = &*statement;
+        let ran = match known.plan {
+            Some(_) => {
+                self.run_known_statement(request, caller, known, &catalog, *more)
+                    .await
+            }
+            None => {
+                let ran = Box::pin(self.run_body_command(request, caller, &catalog, at)).await;
+                match (&request.result, more) {
+                    (BodyResult::Nothing, _) | (_, true) => ran,
+                    _ => ran.and_then(|_| Err(bind::no_result(&request.def, &catalog))),
+                }
+            }
         };
-        let more = at + 1 < body.len();
-        let ran = self
-            .run_known_statement(request, caller, known, &catalog, more)
-            .await;
-        Ok((more, ran.map_err(running)?))
+        Ok((*more, ran.map_err(running)?))
     }
 
     async fn run_known_statement(
@@ -260,46 +272,81 @@ impl Session {
         rows.truncate(wanted);
         execution.retire();
         if !more {
-            spread_records(&mut rows, &request.result)?;
+            spread_records(&mut rows, &columns, &request.result)?;
         }
         Ok(CallResult { rows, columns })
     }
 
-    /// The plans of a body for these types.
-    fn body(
+    /// Runs a command of a body.
+    async fn run_body_command(
+        &self,
+        request: &CallRequest,
+        caller: &Snapshot,
+        catalog: &Catalog,
+        at: usize,
+    ) -> Result<CallResult> {
+        let def = &request.def;
+        let statements = bind::body_statements(def)?;
+        let Some(statement) = statements.get(at) else {
+            return Err(Error::internal("a statement that is not there"));
+        };
+        let bound = self.with_context(catalog, |ctx| {
+            bind::body_command(ctx, def, &request.types, statement)
+        })?;
+        let text = match statement {
+            AtomicStatement::Statement(parsed) => {
+                &def.body.text()[parsed.start as usize..parsed.end as usize]
+            }
+            AtomicStatement::Return(_) => "",
+        };
+        let volatile = def.volatility == Volatility::Volatile;
+        let caller = (!volatile).then(|| caller.clone());
+        self.run_command_alone(bound, text, request.args.clone(), caller)
+            .await?;
+        Ok(CallResult::default())
+    }
+
+    /// A statement of a body for these types; none past the last.
+    fn body_statement(
         &self,
         request: &CallRequest,
         catalog: &Catalog,
-    ) -> std::result::Result<Body, BodyError> {
+        at: usize,
+    ) -> std::result::Result<Option<Rc<BodyStatement>>, BodyError> {
         let plan_key = self.plan_key_of(catalog);
         let key = BodyKey {
             plan: plan_key,
             routine: request.def.oid,
+            at,
             types: request.types.clone(),
-            result: result_types(&request.result),
+            result: request.result.types(),
         };
         let found = BODIES.with_borrow(|bodies| bodies.get(&key).cloned());
-        let outgrown = |body: &Body| body.iter().any(|k| k.is_outgrown(&self.engine.store));
-        if let Some(body) = found.filter(|body| !outgrown(body)) {
-            return Ok(body);
+        let outgrown = |s: &Rc<BodyStatement>| s.known.is_outgrown(&self.engine.store);
+        if let Some(statement) = found.filter(|statement| !outgrown(statement)) {
+            return Ok(Some(statement));
         }
-        let body: Body = self.plan_body(request, catalog)?.into();
+        let Some(statement) = self.plan_body_statement(request, catalog, at)? else {
+            return Ok(None);
+        };
+        let statement = Rc::new(statement);
         if !plan_key.own {
             BODIES.with_borrow_mut(|bodies| {
                 if bodies.len() >= MOST_BODIES {
                     bodies.clear();
                 }
-                bodies.insert(key, body.clone());
+                bodies.insert(key, statement.clone());
             });
         }
-        Ok(body)
+        Ok(Some(statement))
     }
 
-    fn plan_body(
+    fn plan_body_statement(
         &self,
         request: &CallRequest,
         catalog: &Catalog,
-    ) -> std::result::Result<Vec<Known>, BodyError> {
+        at: usize,
+    ) -> std::result::Result<Option<BodyStatement>, BodyError> {
         let host = self.host(catalog);
         let search_path = self.search_path(catalog);
         let ctx = BindContext {
@@ -314,16 +361,19 @@ impl Session {
         };
         let def = &request.def;
         let statements = bind::body_statements(def).map_err(BodyError::Startup)?;
-        let mut plans = Vec::with_capacity(statements.len());
-        for (i, statement) in statements.iter().enumerate() {
-            let last = (i + 1 == statements.len()).then_some(&request.result);
+        let Some(statement) = statements.get(at) else {
+            return Ok(None);
+        };
+        let more = at + 1 < statements.len();
+        let mut known = Known::new("", None, Vec::new(), None);
+        if bind::has_plan(statement) {
+            let last = (!more).then_some(&request.result);
             let bound = bind::body_statement(&ctx, def, &request.types, statement, last);
             let plan = bound.and_then(|bound| self.plan_in(bound, catalog));
-            let plan = Arc::new(plan.map_err(|e| BodyError::Statement(i + 1, e))?);
-            let known = Known::new("", None, Vec::new(), None);
-            plans.push(known.planned(plan, &self.engine.store, catalog));
+            let plan = Arc::new(plan.map_err(|e| BodyError::Statement(at + 1, e))?);
+            known = known.planned(plan, &self.engine.store, catalog);
         }
-        Ok(plans)
+        Ok(Some(BodyStatement { known, more }))
     }
 
     /// CALL: the arguments that come back are a row for the client.
@@ -385,18 +435,23 @@ enum BodyError {
     Statement(usize, Error),
 }
 
-/// Rows that came as one record each, where several columns are wanted.
-fn spread_records(rows: &mut [Row], result: &BodyResult) -> Result<()> {
-    let BodyResult::Row(types) = result else {
+/// Rows that came as one value each, as their fields; a row that is NULL has none.
+fn spread_records(rows: &mut [Row], given: &[RelColumn], result: &BodyResult) -> Result<()> {
+    let (BodyResult::Row { of, types }, [one]) = (result, given) else {
         return Ok(());
     };
+    let whole = match made::is_composite(*of) {
+        true => one.ty.oid == *of,
+        false => is_row(one.ty),
+    };
+    if !whole || types.len() == 1 && types[0].oid == oid::RECORD {
+        return Ok(());
+    }
     for row in rows {
         let [Datum::Record(record)] = &row[..] else {
+            row.clear();
             continue;
         };
-        if types.len() == 1 && types[0].oid == throng_types::oid::RECORD {
-            continue;
-        }
         if record.values.len() != types.len() {
             let message = "function return row and query-specified return row do not match";
             return Err(
@@ -407,14 +462,19 @@ fn spread_records(rows: &mut [Row], result: &BodyResult) -> Result<()> {
                 )),
             );
         }
-        for (at, (given, wanted)) in record.types.iter().zip(types).enumerate() {
+        let checked = record
+            .types
+            .iter()
+            .zip(types)
+            .filter(|_| *of == oid::RECORD);
+        for (at, (given, wanted)) in checked.enumerate() {
             if *given != wanted.oid && !record.values[at].is_null() {
                 let message = "function return row and query-specified return row do not match";
                 let detail = format!(
                     "Returned type {} at ordinal position {}, but query expects {}.",
-                    throng_types::sqltype::type_name(*given),
+                    type_name(*given),
                     at + 1,
-                    throng_types::sqltype::type_name(wanted.oid)
+                    type_name(wanted.oid)
                 );
                 return Err(Error::new(state::DATATYPE_MISMATCH, message).detail(detail));
             }

@@ -8,7 +8,7 @@ use throng_sql::catalog::system::{
     CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo,
     SettingInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
-use throng_sql::catalog::{Catalog, Relation, ViewDef};
+use throng_sql::catalog::{Catalog, IndexDef, Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
 use throng_sql::settings::value::{Kind, Unit, raw};
@@ -166,6 +166,10 @@ impl SystemState for SessionHost<'_> {
 
     fn view_definition(&self, view: &ViewDef) -> Option<String> {
         self.definition_of(view, false)
+    }
+
+    fn index_as_seen(&self, index: &IndexDef) -> Option<IndexDef> {
+        self.index_as_seen(index, false)
     }
 
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool> {

@@ -1,14 +1,14 @@
-//! What comes after a SELECT's list and FROM: DISTINCT, order, row locks.
+//! What comes after a SELECT's list and FROM: DISTINCT and order.
 
 use throng_types::error::state;
-use throng_types::{Error, Oid, Result};
+use throng_types::{Error, Result};
 
-use super::scope::{Names, Scope};
-use super::select::{has_window, lock_name, ordinal};
+use super::scope::Scope;
+use super::select::ordinal;
 use super::{Binder, Clause};
-use crate::expr::{Expr, RelId, SortKey};
+use crate::expr::{Expr, SortKey};
 use crate::parse::ast::{self, Node};
-use crate::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Target};
+use crate::query::{Distinct, Target};
 
 impl Binder<'_> {
     pub(super) fn order_by(
@@ -121,132 +121,5 @@ impl Binder<'_> {
             return mismatch(at);
         }
         Ok(Distinct::On(exprs))
-    }
-
-    pub(super) fn locks(
-        &mut self,
-        ast: &ast::Query,
-        query: &Query,
-        names: &Names,
-    ) -> Result<Vec<RowLock>> {
-        let Some(first) = ast.locks.first() else {
-            return Ok(vec![]);
-        };
-        let Body::Select(select) = &query.body else {
-            return Ok(vec![]);
-        };
-        let refuse = |what: &str| {
-            let message = format!("{} is not allowed with {what}", lock_name(first.strength));
-            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
-        };
-        if select.distinct != Distinct::No {
-            return refuse("DISTINCT clause");
-        }
-        if !select.group_by.is_empty() {
-            return refuse("GROUP BY clause");
-        }
-        if select.having.is_some() {
-            return refuse("HAVING clause");
-        }
-        if select.grouped {
-            return refuse("aggregate functions");
-        }
-        let windowed = select.targets.iter().any(|t| has_window(&t.expr))
-            || query.order.iter().any(|k| has_window(&k.expr));
-        if windowed {
-            return refuse("window functions");
-        }
-        let locked = |name: &str| {
-            ast.locks
-                .iter()
-                .any(|l| l.of.is_empty() || l.of.iter().any(|n| n.last() == name))
-        };
-        for table in &names.tables {
-            let kept = table.table.as_ref().filter(|def| def.is_materialized());
-            if let Some(def) = kept.filter(|_| locked(&table.name)) {
-                let message = format!("cannot lock rows in materialized view \"{}\"", def.name);
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
-            }
-        }
-        let mut items = select.from.iter();
-        let sequence = items.find_map(|item| locked_sequence(item, &locked));
-        if let Some(def) = sequence.and_then(|oid| self.catalog().sequence(oid)) {
-            let message = format!("cannot lock rows in sequence \"{}\"", def.name);
-            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
-        }
-        let mut locks: Vec<RowLock> = Vec::new();
-        for clause in &ast.locks {
-            let mut add = |rel: RelId| match locks.iter_mut().find(|l| l.rel == rel) {
-                Some(lock) => {
-                    lock.strength = lock.strength.max(clause.strength);
-                    lock.wait = lock.wait.max(clause.wait);
-                }
-                None => {
-                    let (strength, wait) = (clause.strength, clause.wait);
-                    locks.push(RowLock {
-                        rel,
-                        strength,
-                        wait,
-                    });
-                }
-            };
-            if clause.of.is_empty() {
-                let unlockable = select.from.iter().any(has_subquery);
-                if unlockable {
-                    let what = format!("{} over a subquery in FROM", lock_name(clause.strength));
-                    return Err(Error::unsupported(what).position(clause.pos + 1));
-                }
-                names
-                    .tables
-                    .iter()
-                    .filter(|t| t.table.is_some())
-                    .for_each(|t| {
-                        t.rel.into_iter().for_each(&mut add);
-                    });
-            }
-            for name in &clause.of {
-                let found = names.tables.iter().find(|t| t.name == name.last());
-                let Some(found) = found else {
-                    let message = format!(
-                        "relation \"{name}\" in {} clause not found in FROM clause",
-                        lock_name(clause.strength)
-                    );
-                    return Err(Error::new(state::UNDEFINED_TABLE, message).position(name.pos + 1));
-                };
-                match (found.rel, &found.table) {
-                    (Some(rel), Some(_)) => add(rel),
-                    _ => {
-                        let what = format!(
-                            "{} of something other than a table",
-                            lock_name(clause.strength)
-                        );
-                        return Err(Error::unsupported(what).position(name.pos + 1));
-                    }
-                }
-            }
-        }
-        for lock in &locks {
-            let of_rel = names.tables.iter().find(|t| t.rel == Some(lock.rel));
-            if let Some(table) = of_rel.and_then(|t| t.table.as_ref()) {
-                self.locks_rows_of(table);
-            }
-        }
-        Ok(locks)
-    }
-}
-
-fn locked_sequence(item: &FromItem, is_locked: &dyn Fn(&str) -> bool) -> Option<Oid> {
-    match item {
-        FromItem::Rel(rel) => rel.sequence().filter(|_| is_locked(&rel.alias)),
-        FromItem::Join { left, right, .. } => {
-            locked_sequence(left, is_locked).or_else(|| locked_sequence(right, is_locked))
-        }
-    }
-}
-
-fn has_subquery(item: &FromItem) -> bool {
-    match item {
-        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. } | RelKind::View { .. }),
-        FromItem::Join { left, right, .. } => has_subquery(left) || has_subquery(right),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn row_fields(expr: &Expr) -> Option<RowParts<'_>> {
 }
 
 /// A value said to be of another type whose values look the same.
-fn relabelled(expr: Expr, to: Oid, context: CastContext) -> Expr {
+pub(super) fn relabelled(expr: Expr, to: Oid, context: CastContext) -> Expr {
     Expr::Cast {
         arg: Box::new(expr),
         cast: None,
@@ -218,6 +218,10 @@ impl Binder<'_> {
 
     /// The fields of a row, by name; none of a record that only running it would tell.
     pub(super) fn fields_of(&mut self, row: &Expr) -> Result<Vec<(String, Expr)>> {
+        // Columns of a row that is not there are NULL by themselves.
+        if let Some((row, _)) = row.row_if_there() {
+            return self.fields_of(row);
+        }
         if let Some((values, names)) = row_fields(row) {
             let name = |i: usize| match names {
                 Some(names) => names[i].to_string(),
@@ -290,7 +294,7 @@ impl Binder<'_> {
             return vec![];
         };
         let numbered = select.targets.iter().zip(1..);
-        let shapes = numbered.filter_map(|(target, number)| match &target.expr {
+        let shapes = numbered.filter_map(|(target, number)| match target.expr.row_alone() {
             Expr::Row(values, names) => {
                 let name = |i: usize| match names {
                     Some(names) => names[i].to_string(),

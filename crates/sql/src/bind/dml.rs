@@ -43,6 +43,7 @@ pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names
         table: Some(table.clone()),
         catalog: false,
         function: false,
+        row_type: None,
         nullable: false,
     };
     Names {
@@ -325,22 +326,17 @@ impl Binder<'_> {
         let Some(source) = &ast.source else {
             return Ok((self.rows_query(vec![vec![]], vec![]), vec![]));
         };
-        let plain = source.with.is_empty()
-            && source.order.is_empty()
-            && source.limit.is_none()
-            && source.offset.is_none();
-        if let (ast::Body::Values(rows), true) = (&source.body, plain) {
+        let mut source: &ast::Query = source;
+        while let (ast::Body::Nested(inner), true) = (&source.body, source.is_bare()) {
+            source = inner;
+        }
+        if let (ast::Body::Values(rows), true) = (&source.body, source.is_bare()) {
             return self.insert_values(ast, rows, table, columns, outer);
         }
-        self.keep_untyped = matches!(source.body, ast::Body::Select(_));
-        let query = self.query(source, Some(outer));
-        self.keep_untyped = false;
-        let mut query = query?;
+        let mut query = self.query_untyped(source, outer)?;
         let width = query.columns().len();
-        let extra = match &source.body {
-            ast::Body::Select(select) => select.targets.get(columns.len()),
-            _ => None,
-        };
+        let written = source.as_select();
+        let extra = written.and_then(|select| select.targets.get(columns.len()));
         let pos = extra.map_or(source.pos, |target| target.expr.pos);
         self.check_width(ast, columns, width, pos)?;
         for (i, offered) in query.columns().iter().enumerate() {
@@ -354,10 +350,8 @@ impl Binder<'_> {
                 select.targets[i].expr = self.assign_to(expr, column, source.pos)?;
             }
         }
-        let places: Vec<Pos> = match &source.body {
-            ast::Body::Select(select) => select.targets.iter().map(|t| t.expr.pos).collect(),
-            _ => vec![],
-        };
+        let places = written.iter().flat_map(|select| &select.targets);
+        let places: Vec<Pos> = places.map(|t| t.expr.pos).collect();
         let place = |i: usize| {
             *places
                 .get(i)
@@ -954,13 +948,10 @@ fn must_be_default(column: &ColumnDef) -> Result<()> {
 
 /// How many columns a source has, where that can be seen in what was written.
 fn written_width(source: &ast::Query) -> Option<usize> {
-    match &source.body {
-        ast::Body::Values(rows) => rows.first().map(Vec::len),
-        ast::Body::Select(select) => {
-            let star =
-                |t: &ast::SelectItem| matches!(t.expr.node, Node::Star(_) | Node::FieldStar(_));
-            (!select.targets.iter().any(star)).then_some(select.targets.len())
-        }
-        _ => None,
+    if let ast::Body::Values(rows) = &source.body {
+        return rows.first().map(Vec::len);
     }
+    let select = source.as_select()?;
+    let star = |t: &ast::SelectItem| matches!(t.expr.node, Node::Star(_) | Node::FieldStar(_));
+    (!select.targets.iter().any(star)).then_some(select.targets.len())
 }

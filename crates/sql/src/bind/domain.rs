@@ -235,9 +235,22 @@ impl Binder<'_> {
         }
     }
 
+    /// A value of the base type as one of the domain, made to fit the base type's length first.
+    pub(super) fn as_domain(&mut self, value: Expr, domain: Oid, pos: Pos) -> Result<Expr> {
+        let array = throng_types::sqltype::element_of(domain);
+        let def = self.catalog().made_type(array.unwrap_or(domain)).cloned();
+        let Some(def) = def else {
+            return Err(Error::internal("a domain that is gone"));
+        };
+        let base = self.of_domain(&def, array.is_some())?.ty;
+        let value = self.coerce(value, base, pos)?;
+        self.in_domain(value, Some(domain))
+    }
+
     /// The domain that an expression's values are of, where that can be told.
     pub(super) fn domain_of(&self, expr: &Expr) -> Option<Oid> {
         match expr {
+            Expr::Routine(call) | Expr::SetRoutine(call) => call.def.ret_domain,
             Expr::ToDomain(_, rules) => Some(rules.domain),
             Expr::Var(var) => {
                 let (_, table) = self.of_domains.iter().find(|(rel, _)| *rel == var.rel)?;

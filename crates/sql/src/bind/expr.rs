@@ -343,8 +343,10 @@ impl Binder<'_> {
             true => Expr::IsNotNull(Box::new(e)),
             false => Expr::IsNull(Box::new(e)),
         };
+        // A definition keeps what was written.
         if let Some((fields, _)) = row_fields(&bound)
             && !fields.is_empty()
+            && !self.defining
         {
             return Ok(Expr::And(fields.iter().cloned().map(test).collect()));
         }
@@ -436,9 +438,10 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         match (&left.node, &right.node) {
-            (Node::Row { .. }, Node::Subquery(_)) => {
-                let what = "comparing a row with a subquery's row";
-                return Err(Error::unsupported(what).position(op.pos + 1));
+            (Node::Row { fields, .. }, Node::Subquery(query)) => {
+                let fields = self.row_items(fields, scope)?.into_iter();
+                let row = fields.map(|(field, _)| field).collect();
+                return self.row_and_query(op, row, query, scope);
             }
             (Node::Row { fields: l, .. }, Node::Row { fields: r, .. }) => {
                 return self.compare_rows(op, l, r, scope);
@@ -474,7 +477,12 @@ impl Binder<'_> {
     }
 
     /// `(a, b) < (c, d)` is `a < c OR (a = c AND b < d)`, and so on.
-    fn compare_fields(&mut self, op: &ast::Operator, l: Vec<Expr>, r: Vec<Expr>) -> Result<Expr> {
+    pub(super) fn compare_fields(
+        &mut self,
+        op: &ast::Operator,
+        l: Vec<Expr>,
+        r: Vec<Expr>,
+    ) -> Result<Expr> {
         if l.len() != r.len() {
             let message = "unequal number of entries in row expressions";
             return Err(Error::new(state::SYNTAX_ERROR, message).position(op.pos + 1));
@@ -577,6 +585,12 @@ impl Binder<'_> {
             .chain(items.iter().map(|(e, _)| e.ty()))
             .collect();
         let rows = row_fields(&left).is_some();
+        // What the query's own rows decide is compared one by one.
+        let varies = |(item, _): &(Expr, Pos)| item.any(&mut |e| matches!(e, Expr::Var(_)));
+        let (items, beside): (Vec<_>, Vec<_>) = match rows {
+            true => (items, vec![]),
+            false => items.into_iter().partition(|item| !varies(item)),
+        };
         let array = match rows {
             true => None,
             false => self
@@ -592,6 +606,7 @@ impl Binder<'_> {
                 .collect::<Result<Vec<_>>>()?;
             let found =
                 resolve_operator(name, Some(left.type_oid()), ty.oid).map_err(|e| at(e, pos))?;
+            let plain = left.clone();
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
             let array = Expr::Array(items, SqlType::plain(array));
             // As of `varchar`, which is compared as `text`.
@@ -600,15 +615,20 @@ impl Binder<'_> {
                 None => array,
             };
             let array = Box::new(array);
-            return Ok(Expr::ArrayCompare {
+            let mut tests = vec![Expr::ArrayCompare {
                 op: found.operator,
                 left,
                 array,
                 all: negated,
-            });
+            }];
+            for (item, _) in beside {
+                tests.push(self.operator(name, Some(plain.clone()), item, pos)?);
+            }
+            return Ok(any_or_none(tests, negated));
         }
         let tests = items
             .into_iter()
+            .chain(beside)
             .map(|(item, _)| match rows && row_fields(&item).is_some() {
                 true => self.compare_bound_rows(&op, left.clone(), item),
                 false => self.operator(name, Some(left.clone()), item, pos),
@@ -730,7 +750,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         self.check_operator_schema(op)?;
         let fields: Vec<(Expr, Pos)> = match &left.node {
-            Node::Row { fields, .. } => self.exprs(fields, scope)?,
+            Node::Row { fields, .. } => self.row_items(fields, scope)?,
             _ => vec![(self.expr(left, scope)?, left.pos)],
         };
         let query = self.subquery(query, scope)?;
@@ -743,8 +763,8 @@ impl Binder<'_> {
             return Err(Error::new(state::SYNTAX_ERROR, message).position(op.pos + 1));
         }
         if fields.len() > 1 && !matches!((op.name.as_str(), all), ("=", false) | ("<>", true)) {
-            let what = "comparing a row with a subquery's rows by this operator";
-            return Err(Error::unsupported(what).position(op.pos + 1));
+            let row = fields.into_iter().map(|(field, _)| field).collect();
+            return self.row_and_rows(op, all, row, query);
         }
         let (mut lefts, mut compare, mut casts) = (vec![], vec![], vec![]);
         // `<> ALL` over rows is NOT (`=` ANY): a row differs when any column does.
@@ -842,7 +862,9 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let Declared { ty: to, domain } = self.declared(ty)?;
         // The target says what an array constructor's items are.
-        if let (Node::Array(items), Some(element)) = (&arg.node, element_of(to.oid)) {
+        if let (Node::Array(items), Some(element)) = (&arg.node, element_of(to.oid))
+            && !(self.reads_kept_text() && are_typed(items))
+        {
             let array = self.array(
                 items,
                 Some(SqlType::new(element, to.typmod)),
@@ -861,6 +883,17 @@ impl Binder<'_> {
         let cast = self.explicit_cast(bound, to, place)?;
         self.in_domain(cast, domain)
     }
+}
+
+/// Items that say themselves what they are.
+fn are_typed(items: &[ast::Expr]) -> bool {
+    let open = |item: &ast::Expr| {
+        matches!(
+            item.node,
+            Node::Text(_) | Node::Null | Node::Array(_) | Node::Param(_)
+        )
+    };
+    !items.is_empty() && !items.iter().any(open)
 }
 
 fn one_column_only(pos: Pos) -> Error {

@@ -1,8 +1,10 @@
 //! FROM: tables, subqueries, functions and joins.
 
 use throng_types::error::state;
+use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use super::plpgsql::composite_shape;
 use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
 use crate::catalog::{Relation, RoutineKind};
@@ -11,7 +13,11 @@ use crate::func::system::{SEQUENCE, SEQUENCE_COLUMNS};
 use crate::func::transition::TRANSITION;
 use crate::func::{Callee, TransitionTable};
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
-use crate::query::{CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Rel, RelColumn, RelKind};
+use crate::plpgsql::Held;
+use crate::query::{
+    Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelColumn, RelKind,
+    Select, Target,
+};
 
 fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
@@ -110,12 +116,6 @@ impl Binder<'_> {
                 {
                     return self.deeper(|b| b.bind_item(&query, left, scope));
                 }
-                if definition.is_empty()
-                    && !*ordinality
-                    && let Some(query) = self.json_populated(call, alias, *pos)
-                {
-                    return self.deeper(|b| b.bind_item(&query, left, scope));
-                }
                 let inner = Scope::within(left, Some(scope));
                 self.function_item(call, *ordinality, alias, definition, *pos, &inner)
             }
@@ -159,6 +159,7 @@ impl Binder<'_> {
             let kind = RelKind::Function {
                 func: &TRANSITION,
                 args: vec![Expr::Const(Datum::from(name.last()), text)],
+                composite: false,
                 ordinality: false,
                 lateral: false,
             };
@@ -199,6 +200,7 @@ impl Binder<'_> {
                 let kind = RelKind::Function {
                     func: &SEQUENCE,
                     args: vec![Expr::Const(Datum::Oid(sequence.oid.0), regclass)],
+                    composite: false,
                     ordinality: false,
                     lateral: false,
                 };
@@ -265,6 +267,7 @@ impl Binder<'_> {
             catalog: matches!(&rel.kind, RelKind::Virtual(table) if table.relkind() == b'r'),
             table,
             function: false,
+            row_type: None,
             nullable: false,
         };
         let names = Names {
@@ -343,6 +346,7 @@ impl Binder<'_> {
                 table: None,
                 catalog: false,
                 function: false,
+                row_type: None,
                 nullable: false,
             }],
         };
@@ -403,14 +407,19 @@ impl Binder<'_> {
             .iter()
             .any(|a: &Expr| a.any(&mut |e| matches!(e, Expr::Var(_))));
         let given: Vec<Expr> = args;
-        let mut columns = match definition.is_empty() {
-            true => self.function_columns(func, ty, &label, alias, pos)?,
-            false => {
-                let has_columns = !func.columns.is_empty();
+        let fields = self
+            .composite_columns(ty.oid)
+            .filter(|_| definition.is_empty());
+        let row_type = fields.is_some().then_some(ty.oid);
+        let mut columns = match (fields, definition.is_empty()) {
+            (Some(fields), _) => fields,
+            (None, true) => self.function_columns(func, ty, &label, alias, pos)?,
+            (None, false) => {
+                let has_columns = !func.columns.is_empty() || made::is_composite(ty.oid);
                 self.defined_columns(definition, ty, has_columns, pos)?
             }
         };
-        let single = columns.len() == 1;
+        let single = columns.len() == 1 && row_type.is_none();
         if ordinality {
             columns.push(RelColumn {
                 name: "ordinality".into(),
@@ -420,12 +429,14 @@ impl Binder<'_> {
         let kind = RelKind::Function {
             func,
             args: given,
+            composite: row_type.is_some(),
             ordinality,
             lateral,
         };
         let (item, mut names) = self.named_rel(kind, &label, columns, alias)?;
         for table in &mut names.tables {
             table.function = single && !ordinality;
+            table.row_type = row_type.filter(|_| !ordinality);
         }
         Ok((item, names))
     }
@@ -439,7 +450,16 @@ impl Binder<'_> {
     ) -> Result<(FromItem, Names)> {
         let (mut bound, mut columns) = (Vec::new(), Vec::new());
         for (call, definition) in items {
-            let (item, _) = self.function_item(call, false, None, definition, call.pos, scope)?;
+            let query = match &call.node {
+                ast::Node::Call(written) => {
+                    self.json_record(written, definition, None, call.pos)?
+                }
+                _ => None,
+            };
+            let (item, _) = match query {
+                Some(query) => self.deeper(|b| b.bind_item(&query, scope.names, scope))?,
+                None => self.function_item(call, false, None, definition, call.pos, scope)?,
+            };
             if let FromItem::Rel(rel) = &item {
                 columns.extend(rel.columns.iter().cloned());
             }
@@ -472,31 +492,49 @@ impl Binder<'_> {
             return Err(Error::unsupported("WITH ORDINALITY here").position(pos + 1));
         }
         let expr = self.settle(expr, pos)?;
-        let output = self.new_rel();
+        let ty = expr.ty();
         let name = alias.map_or(label, |a| &a.name).to_string();
         let columns = vec![RelColumn {
             name: name.clone(),
-            ty: expr.ty(),
+            ty,
         }];
-        let query = crate::query::Query {
-            body: crate::query::Body::Values {
-                rows: vec![vec![expr.clone()]],
-                columns: vec![crate::query::Target { expr, name }],
+        let values = Body::Values {
+            rows: vec![vec![expr.clone()]],
+            columns: vec![Target { expr, name }],
+        };
+        let value = Query::of_body(values, self.new_rel());
+        let Some(fields) = self.composite_columns(ty.oid) else {
+            return self.named_rel(lateral(value), label, columns, alias);
+        };
+        // The fields of a row.
+        let rel = self.new_rel();
+        let row = Expr::Var(Var { rel, column: 1, ty });
+        let targets = fields.iter().zip(0..).map(|(field, index)| Target {
+            expr: Expr::Field {
+                row: Box::new(row.clone()),
+                index,
+                ty: field.ty,
             },
-            order: vec![],
-            limit: None,
-            ties: false,
-            offset: None,
-            locks: vec![],
-            output,
-            ctes: vec![],
-            outside: vec![],
-        };
-        let kind = RelKind::Subquery {
-            query: Box::new(query),
-            lateral: true,
-        };
-        self.named_rel(kind, label, columns, alias)
+            name: field.name.clone(),
+        });
+        let value = Rel::unnamed_subquery(rel, value, columns);
+        let select = Select::plain(vec![FromItem::Rel(Box::new(value))], targets.collect());
+        let spread = Query::of_body(Body::Select(Box::new(select)), self.new_rel());
+        let (item, mut names) = self.named_rel(lateral(spread), label, fields, alias)?;
+        for table in &mut names.tables {
+            table.row_type = Some(ty.oid);
+        }
+        Ok((item, names))
+    }
+
+    /// The columns that a value of a composite type has in FROM.
+    pub(super) fn composite_columns(&self, ty: Oid) -> Option<Vec<RelColumn>> {
+        if !made::is_composite(ty) {
+            return None;
+        }
+        let fields = composite_shape(self.catalog(), ty)?.into_iter();
+        let column = |(name, held): (String, Held)| RelColumn { name, ty: held.ty };
+        Some(fields.map(column).collect())
     }
 
     /// A function called in FROM, by the kind of thing it is.
@@ -509,6 +547,13 @@ impl Binder<'_> {
         {
             return Ok(ItemCall::Value(self.call(call, pos, scope)?));
         }
+        match self.json_populate_call(call, pos, scope)? {
+            Some(Expr::Call { func, args, ty } | Expr::SetCall { func, args, ty }) => {
+                return Ok(ItemCall::Function(func, args, ty));
+            }
+            Some(value) => return Ok(ItemCall::Value(value)),
+            None => {}
+        }
         let resolved = match self.resolve_call(call, pos, scope)? {
             Some(resolved) => resolved,
             None => return Ok(ItemCall::Value(self.call(call, pos, scope)?)),
@@ -516,6 +561,10 @@ impl Binder<'_> {
         if let Some(routine) = resolved.routine {
             if routine.def.kind == RoutineKind::Procedure {
                 self.routine_value(call, routine.clone(), &resolved.given, pos)?;
+            }
+            if routine.def.ret_domain.is_some() && made::is_composite(routine.ty.oid) {
+                let value = self.routine_value(call, routine, &resolved.given, pos)?;
+                return Ok(ItemCall::Value(value));
             }
             return Ok(ItemCall::Routine(routine));
         }
@@ -554,6 +603,7 @@ impl Binder<'_> {
             return Err(no_definition(pos));
         }
         let scalar = call.columns.is_empty();
+        let row_type = made::is_composite(call.ty.oid).then_some(call.ty.oid);
         let mut columns = match scalar {
             false => call.columns.clone(),
             true => {
@@ -589,6 +639,7 @@ impl Binder<'_> {
         let (item, mut names) = self.named_rel(kind, label, columns, alias)?;
         for table in &mut names.tables {
             table.function = scalar && !ordinality;
+            table.row_type = row_type.filter(|_| !ordinality);
         }
         Ok((item, names))
     }
@@ -603,6 +654,9 @@ impl Binder<'_> {
     ) -> Result<Vec<RelColumn>> {
         if ty.oid != throng_types::oid::RECORD || has_columns {
             let message = match has_columns {
+                true if made::is_composite(ty.oid) => {
+                    "a column definition list is redundant for a function returning a named composite type"
+                }
                 true => "a column definition list is redundant for a function with OUT parameters",
                 false => {
                     "a column definition list is only allowed for functions returning \"record\""
@@ -708,6 +762,7 @@ impl Binder<'_> {
                 table: None,
                 catalog: false,
                 function: false,
+                row_type: None,
                 nullable: false,
             }];
         }
@@ -802,6 +857,14 @@ impl Binder<'_> {
         let rest = left.columns.iter().chain(&right.columns);
         merged.extend(rest.filter(|c| !shared.contains(&c.name)).cloned());
         Ok((Expr::all_of(conditions), merged, shared))
+    }
+}
+
+/// A query that may use what stands before it.
+fn lateral(query: Query) -> RelKind {
+    RelKind::Subquery {
+        query: Box::new(query),
+        lateral: true,
     }
 }
 

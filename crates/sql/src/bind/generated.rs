@@ -102,24 +102,6 @@ pub fn generation_shown(
     Ok(deparse::row_expr(&bound, table, rel, &style))
 }
 
-/// An expression over a table's row for people to read.
-pub(super) fn pretty(
-    expr: &Expr,
-    table: &TableDef,
-    rel: RelId,
-    catalog: &Catalog,
-    search_path: &[Oid],
-    eval: EvalContext<'_>,
-) -> String {
-    let style = Style {
-        catalog,
-        search_path,
-        pretty: true,
-        eval,
-    };
-    deparse::row_expr(expr, table, rel, &style)
-}
-
 const CLAUSE: Clause = Clause::Other("column generation expressions");
 
 #[cold]
@@ -182,7 +164,9 @@ impl Binder<'_> {
         for (_, attnum, at) in seen.iter().filter(|(of, ..)| *of == rel) {
             check_reference(table, *attnum).map_err(|e| super::at(e, *at))?;
         }
-        if bound.any(&mut is_mutable) {
+        let mut plain = bound.clone();
+        crate::plan::inline_in(&mut plain);
+        if plain.any(&mut is_mutable) {
             let message = "generation expression is not immutable";
             return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
         }

@@ -9,7 +9,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType};
 
 use super::dml::row_names;
-use super::generated::{is_mutable, kept_text, pretty};
+use super::generated::{is_mutable, kept_text};
 use super::scope::{Scope, of_entry};
 use super::updatable::WriteTarget;
 use super::view::{STORED_PATH, stored_context};
@@ -18,6 +18,7 @@ use crate::catalog::{
     Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, KeyWords, Relation, TableDef,
 };
 use crate::command::{CreateIndex, Ddl, Target};
+use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, EvalContext};
 use crate::parse::ast;
@@ -86,17 +87,24 @@ fn terms_of(
     })
 }
 
-/// The index as a session with this search path would write it, without needless parentheses.
+/// The index as a session with this search path would write it; `pretty`: without needless parentheses.
 pub fn index_shown(
     index: &IndexDef,
     table: &Arc<TableDef>,
     catalog: &Catalog,
     search_path: &[Oid],
+    pretty: bool,
     eval: EvalContext<'_>,
 ) -> Result<IndexDef> {
     let ctx = stored_context(catalog, eval);
     let bound = terms_of(&mut Binder::defining(&ctx), index, table)?;
-    let shown = |expr: &Expr| pretty(expr, table, bound.rel, catalog, search_path, eval);
+    let style = Style {
+        catalog,
+        search_path,
+        pretty,
+        eval,
+    };
+    let shown = |expr: &Expr| deparse::row_expr(expr, table, bound.rel, &style);
     let mut index = index.clone();
     for (kept, expr) in index.terms.exprs.iter_mut().zip(&bound.exprs) {
         kept.text = shown(expr);
@@ -372,10 +380,10 @@ impl Binder<'_> {
             let message = format!("cannot use subquery in index {what}");
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(ast.pos + 1));
         }
-        if bound.any(&mut |e| matches!(e, Expr::Routine(_) | Expr::SetRoutine(_))) {
-            return Err(Error::unsupported("a function of one's own in an index"));
-        }
-        if bound.any(&mut is_mutable) {
+        // What a function is that is but an expression, that one tells.
+        let mut plain = bound.clone();
+        crate::plan::inline_in(&mut plain);
+        if plain.any(&mut is_mutable) {
             let message = format!("functions in index {what} must be marked IMMUTABLE");
             return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
         }

@@ -9,7 +9,7 @@ use super::domain::Declared;
 use super::scope::Scope;
 use crate::expr::Expr;
 use crate::func::json::populate;
-use crate::parse::ast::{self, Alias, ColumnDefinition, Node, Pos, TableRef};
+use crate::parse::ast::{self, ColumnDefinition, Node, Pos};
 
 /// What no written name is: see [`json_member`].
 const MEMBER: &str = "\u{1}member";
@@ -52,8 +52,26 @@ fn is_builtin(call: &ast::Call) -> bool {
 }
 
 impl Binder<'_> {
-    /// A call of one of them; none where it is another function.
+    /// A call of one of them as a value; none where it is another function.
     pub(super) fn json_populate(
+        &mut self,
+        call: &ast::Call,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Expr>> {
+        let value = self.json_populate_call(call, pos, scope)?;
+        if matches!(value, Some(Expr::SetCall { .. })) && !self.clause.allows_sets() {
+            let message = format!(
+                "set-returning functions are not allowed in {}",
+                self.clause.name()
+            );
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
+        }
+        Ok(value)
+    }
+
+    /// The same wherever it stands.
+    pub(super) fn json_populate_call(
         &mut self,
         call: &ast::Call,
         pos: Pos,
@@ -93,13 +111,6 @@ impl Binder<'_> {
         if !func.returns_set() {
             return Ok(Some(Expr::Call { func, args, ty }));
         }
-        if !self.clause.allows_sets() {
-            let message = format!(
-                "set-returning functions are not allowed in {}",
-                self.clause.name()
-            );
-            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
-        }
         Ok(Some(Expr::SetCall { func, args, ty }))
     }
 
@@ -122,52 +133,6 @@ impl Binder<'_> {
                 member,
             ],
             ty,
-        })
-    }
-
-    /// Such a call in FROM: the fields of what it gives.
-    pub(super) fn json_populated(
-        &self,
-        call: &ast::Expr,
-        alias: Option<&Alias>,
-        pos: Pos,
-    ) -> Option<TableRef> {
-        let Node::Call(written) = &call.node else {
-            return None;
-        };
-        populate::named(written.name.last()).filter(|_| is_builtin(written))?;
-        let at = |node: Node| ast::Expr { node, pos };
-        let item = |expr: ast::Expr, alias: Option<&str>| ast::SelectItem {
-            expr,
-            alias: alias.map(str::to_owned),
-        };
-        let row = item(call.clone(), Some("r"));
-        let inner = TableRef::Subquery {
-            query: Box::new(super::json_record::select(vec![row], vec![], pos)),
-            lateral: true,
-            alias: Some(Alias {
-                name: "v".into(),
-                columns: vec![],
-            }),
-            pos,
-        };
-        let fields = at(Node::FieldStar(Box::new(at(Node::Column(vec![
-            "v".into(),
-            "r".into(),
-        ])))));
-        let unnamed = Alias {
-            name: written.name.last().to_owned(),
-            columns: vec![],
-        };
-        Some(TableRef::Subquery {
-            query: Box::new(super::json_record::select(
-                vec![item(fields, None)],
-                vec![inner],
-                pos,
-            )),
-            lateral: true,
-            alias: Some(alias.cloned().unwrap_or(unnamed)),
-            pos,
         })
     }
 }

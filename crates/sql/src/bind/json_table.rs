@@ -142,6 +142,7 @@ impl Binder<'_> {
         let kind = RelKind::Function {
             func: &sqljson::TABLE,
             args,
+            composite: false,
             ordinality: false,
             lateral,
         };

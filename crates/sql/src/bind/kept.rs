@@ -7,6 +7,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::dml::row_names;
 use super::generated::kept_text;
+use super::index::same_term;
 use super::scope::Scope;
 use super::view::{STORED_PATH, stored_context, stored_expr};
 use super::{Binder, Clause};
@@ -151,9 +152,14 @@ impl Binder<'_> {
         self.search_path = path;
         self.seen = seen;
         match again {
-            Ok(again) if again == *bound => text,
+            Ok(again) if same_term(&again, bound) => text,
             _ => source.text.clone(),
         }
+    }
+
+    /// Whether what is bound is a text that was kept, where an array's cast is one of the whole array.
+    pub(super) fn reads_kept_text(&self) -> bool {
+        self.search_path == STORED_PATH
     }
 
     fn kept(&mut self, text: &str, of: Kept<'_>, table: &Arc<TableDef>) -> Result<(Expr, RelId)> {

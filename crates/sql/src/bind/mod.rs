@@ -47,6 +47,8 @@ mod routine;
 mod routine_body;
 mod routine_call;
 mod routine_change;
+mod row_locks;
+mod row_query;
 mod sample;
 mod scope;
 mod select;
@@ -108,7 +110,10 @@ pub use plpgsql::{
 };
 pub use renamed::Renamed;
 pub use routine::{body_error, signature as routine_signature};
-pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
+pub use routine_body::{
+    BodyResult, body_command, body_statement, body_statements, has_plan, no_result,
+    routine_body_text,
+};
 pub(crate) use routine_call::row_columns;
 pub use trigger::{
     SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,

@@ -12,6 +12,7 @@ use super::scope::Scope;
 use crate::catalog::ColumnDef;
 use crate::expr::{Expr, Place};
 use crate::func::CastContext;
+use crate::func::json::assign::ASSIGN;
 use crate::parse::ast::{self, Node, Part, Pos};
 
 /// Subscripts that follow each other, or a field.
@@ -174,6 +175,12 @@ impl Binder<'_> {
         }
         written.reverse();
         let array = self.expr(at, scope)?;
+        // A vector's items are those of an array.
+        let array = match array.type_oid() {
+            oid::INT2VECTOR => self.coerce(array, SqlType::plain(oid::INT2_ARRAY), at.pos)?,
+            oid::OIDVECTOR => self.coerce(array, SqlType::plain(oid::OID_ARRAY), at.pos)?,
+            _ => array,
+        };
         let ty = array.ty();
         let is_array = ty.info().is_some_and(|t| t.is_array());
         let Some(element) = element_of(ty.oid).filter(|_| is_array) else {
@@ -230,6 +237,45 @@ impl Binder<'_> {
         Ok(value)
     }
 
+    /// `value['a'][0]`, put into the whole.
+    fn with_json_part(
+        &mut self,
+        base: Expr,
+        target: &Target<'_>,
+        items: &[&Part],
+        rest: &[Step<'_>],
+        value: Expr,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        let (mut path, mut begins_with_integer) = (Vec::with_capacity(items.len()), false);
+        for (i, item) in items.iter().enumerate() {
+            match item {
+                Part::Index(at) => {
+                    let (step, integer) = self.jsonb_step(at, scope)?;
+                    begins_with_integer |= i == 0 && integer;
+                    path.push(step);
+                }
+                Part::Slice(.., pos) | Part::Field(_, pos) => {
+                    let message = "jsonb subscript does not support slices";
+                    let error = Error::new(state::DATATYPE_MISMATCH, message);
+                    return Err(error.position(pos + 1));
+                }
+            }
+        }
+        let inside = Expr::null(SqlType::plain(oid::JSONB));
+        let value = self.part_replaced(inside, &target.items(), rest, value, scope)?;
+        Ok(Expr::Call {
+            func: &ASSIGN,
+            args: vec![
+                base,
+                Expr::Array(path, SqlType::plain(oid::TEXT_ARRAY)),
+                value,
+                Expr::bool(begins_with_integer),
+            ],
+            ty: SqlType::plain(oid::JSONB),
+        })
+    }
+
     fn put_in(&mut self, value: Expr, ty: SqlType, target: &Target<'_>) -> Result<Expr> {
         let from = value.type_oid();
         let cast = self.try_coerce(value, ty, CastContext::Assignment, target.pos)?;
@@ -267,8 +313,7 @@ impl Binder<'_> {
             Part::Slice(.., pos) | Part::Field(_, pos) => *pos,
         };
         if ty.oid == oid::JSONB {
-            let what = "assignment to a part of jsonb by subscripts";
-            return Err(Error::unsupported(what).position(first + 1));
+            return self.with_json_part(base, target, items, rest, value, scope);
         }
         let Some(element) = element_of(ty.oid).filter(|_| ty.info().is_some_and(|t| t.is_array()))
         else {

@@ -211,7 +211,7 @@ pub fn plpgsql_signature(
         name: arg.name.clone(),
         held: Held {
             ty: actual(arg),
-            domain: None,
+            domain: arg.domain,
         },
         input: arg.mode.is_input(),
         output: arg.mode.is_output(),
@@ -465,6 +465,7 @@ impl Binder<'_> {
                     ty = fields.find(|f| !f.dropped && f.name == *name)?.ty;
                     at += 1;
                 }
+                _ if ty.oid == oid::JSONB => return Some(ty),
                 _ => {
                     let mut sliced = false;
                     while at < parts.len() && !matches!(parts[at], Part::Field(..)) {

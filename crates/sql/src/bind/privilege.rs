@@ -164,8 +164,12 @@ impl Binder<'_> {
 
     /// FOR UPDATE and its kin.
     pub(super) fn locks_rows_of(&mut self, table: &Arc<TableDef>) {
-        let relation = Relation::Table(table.clone());
-        self.note(&relation, self.user, right::UPDATE, Columns::Named(vec![]));
+        self.locks_relation(&Relation::Table(table.clone()), self.user);
+    }
+
+    /// The same of any relation, for a role.
+    pub(super) fn locks_relation(&mut self, relation: &Relation, user: Oid) {
+        self.note(relation, user, right::UPDATE, Columns::Named(vec![]));
     }
 
     /// What is written to, without a view before it.

@@ -198,7 +198,7 @@ impl Renamed<'_> {
             },
             ..stored_context(self.after, self.eval)
         };
-        let types: Vec<SqlType> = def.input_types().into_iter().map(SqlType::plain).collect();
+        let types = def.value_types();
         /// A statement says a name only so often.
         const MOST: usize = 1000;
         for _ in 0..MOST {

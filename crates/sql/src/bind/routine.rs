@@ -6,7 +6,10 @@ use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type, made, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
-use super::routine_body::{BodyResult, body_path, body_statement, body_statements, no_result};
+use super::domain::Declared;
+use super::routine_body::{
+    BodyResult, body_path, body_statement, body_statements, check_command, has_plan, no_result,
+};
 use super::{BindContext, Binder, Clause};
 use crate::catalog::{
     ArgDef, ArgMode, CatalogEdit, Relation, RoutineBody, RoutineDef, RoutineKind, ViewUse,
@@ -31,12 +34,28 @@ fn invalid(message: impl Into<String>) -> Error {
 /// What a type in a definition turned out to be.
 pub(super) struct Resolved {
     pub ty: Oid,
+    /// The domain over that type.
+    pub domain: Option<Oid>,
     /// The table whose row type it is.
     pub row_of: Option<Oid>,
     pub setof: bool,
 }
 
 impl Resolved {
+    fn plain(ty: Oid) -> Resolved {
+        Resolved {
+            ty,
+            domain: None,
+            row_of: None,
+            setof: false,
+        }
+    }
+
+    /// The type that was written.
+    pub fn declared(&self) -> Oid {
+        self.domain.unwrap_or(self.ty)
+    }
+
     /// A row as a value of the row type.
     pub fn into_value(self) -> Resolved {
         match self.row_of.and_then(made::composite_oid) {
@@ -120,6 +139,7 @@ impl Binder<'_> {
             kind: create.kind,
             args,
             ret: returned.ty,
+            ret_domain: returned.domain,
             row_of: returned.row_of,
             set: returned.setof,
             strict: attributes.strict.unwrap_or(false),
@@ -237,9 +257,8 @@ impl Binder<'_> {
                 );
                 self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
                 return Ok(Resolved {
-                    ty: ty.oid,
-                    row_of: None,
                     setof: *setof,
+                    ..Resolved::plain(ty.oid)
                 });
             }
         };
@@ -247,15 +266,20 @@ impl Binder<'_> {
             setof: false,
             ..name.clone()
         };
-        let found = match self.type_of(&plain) {
-            Ok(ty) if !made::is_composite(ty.oid) || self.row_of(&name.name)?.is_none() => {
-                if made::is_made(ty.oid) {
-                    uses.push(element_of(ty.oid).unwrap_or(ty.oid));
+        let found = match self.declared(&plain) {
+            Ok(Declared { ty, domain })
+                if domain.is_some()
+                    || !made::is_composite(ty.oid)
+                    || self.row_of(&name.name)?.is_none() =>
+            {
+                let declared = domain.unwrap_or(ty.oid);
+                if made::is_made(declared) {
+                    uses.push(element_of(declared).unwrap_or(declared));
                 }
                 Resolved {
-                    ty: ty.oid,
-                    row_of: None,
+                    domain,
                     setof,
+                    ..Resolved::plain(ty.oid)
                 }
             }
             found => {
@@ -265,9 +289,9 @@ impl Binder<'_> {
                 };
                 uses.push(row_of);
                 Resolved {
-                    ty: oid::RECORD,
                     row_of: Some(row_of),
                     setof,
+                    ..Resolved::plain(oid::RECORD)
                 }
             }
         };
@@ -323,7 +347,7 @@ impl Binder<'_> {
                 }
                 e
             })?;
-            self.may_use_type(resolved.ty)?;
+            self.may_use_type(resolved.declared())?;
             if resolved.setof {
                 let message = "functions cannot accept set arguments";
                 return Err(invalid(message).position(arg.pos + 1));
@@ -390,6 +414,7 @@ impl Binder<'_> {
             args.push(ArgDef {
                 name,
                 ty: resolved.ty,
+                domain: resolved.domain,
                 mode: arg.mode,
                 default,
             });
@@ -456,19 +481,18 @@ impl Binder<'_> {
     ) -> Result<Resolved> {
         let outputs: Vec<&ArgDef> = args.iter().filter(|a| a.mode.is_output()).collect();
         if create.kind == RoutineKind::Procedure {
-            return Ok(Resolved {
-                ty: match outputs.is_empty() {
-                    true => oid::VOID,
-                    false => oid::RECORD,
-                },
-                row_of: None,
-                setof: false,
-            });
+            return Ok(Resolved::plain(match outputs.is_empty() {
+                true => oid::VOID,
+                false => oid::RECORD,
+            }));
         }
         let of_outputs = match &outputs[..] {
             [] => None,
-            [one] => Some(one.ty),
-            _ => Some(oid::RECORD),
+            [one] => Some(Resolved {
+                domain: one.domain,
+                ..Resolved::plain(one.ty)
+            }),
+            _ => Some(Resolved::plain(oid::RECORD)),
         };
         match &create.returns {
             Some(Returns::Table) => {
@@ -478,9 +502,8 @@ impl Binder<'_> {
                     return Err(Error::new(state::SYNTAX_ERROR, message).position(arg.pos + 1));
                 }
                 Ok(Resolved {
-                    ty: of_outputs.unwrap_or(oid::RECORD),
-                    row_of: None,
                     setof: true,
+                    ..of_outputs.unwrap_or(Resolved::plain(oid::RECORD))
                 })
             }
             Some(Returns::Type(ty)) => {
@@ -490,9 +513,9 @@ impl Binder<'_> {
                     }
                     e
                 })?;
-                self.may_use_type(resolved.ty)?;
-                if let Some(needed) = of_outputs
-                    && (resolved.ty != needed || resolved.row_of.is_some())
+                self.may_use_type(resolved.declared())?;
+                if let Some(needed) = of_outputs.map(|r| r.declared())
+                    && (resolved.declared() != needed || resolved.row_of.is_some())
                 {
                     let message = format!(
                         "function result type must be {} because of OUT parameters",
@@ -513,11 +536,7 @@ impl Binder<'_> {
                 Ok(resolved)
             }
             None => match of_outputs {
-                Some(ty) => Ok(Resolved {
-                    ty,
-                    row_of: None,
-                    setof: false,
-                }),
+                Some(resolved) => Ok(resolved),
                 None => Err(invalid("function result type must be specified")),
             },
         }
@@ -710,7 +729,7 @@ impl Binder<'_> {
         if def.is_polymorphic() {
             return Ok(());
         }
-        let args: Vec<SqlType> = def.input_types().into_iter().map(SqlType::plain).collect();
+        let args = def.value_types();
         let result = self.declared_result(def);
         if statements.is_empty() && result != BodyResult::Nothing {
             return Err(no_result(def, self.catalog()));
@@ -726,6 +745,18 @@ impl Binder<'_> {
         };
         for (i, statement) in statements.iter().enumerate() {
             let last = (i + 1 == statements.len()).then_some(&result);
+            if !has_plan(statement) {
+                check_command(statement)?;
+                if matches!(def.body, RoutineBody::Standard { .. }) {
+                    return Err(Error::unsupported("a command in a body without quotes"));
+                }
+                match last {
+                    Some(result) if *result != BodyResult::Nothing => {
+                        return Err(no_result(def, self.catalog()));
+                    }
+                    _ => continue,
+                }
+            }
             let bound = body_statement(&ctx, def, &args, statement, last)?;
             if matches!(def.body, RoutineBody::Standard { .. }) {
                 uses.extend(super::view::objects_named(&bound, self.catalog()));
@@ -739,7 +770,10 @@ impl Binder<'_> {
         let columns = self.routine_columns(def, &|ty| ty);
         match def.ret {
             oid::VOID => BodyResult::Nothing,
-            _ if !columns.is_empty() => BodyResult::Row(columns.iter().map(|c| c.ty).collect()),
+            ret if !columns.is_empty() => {
+                let of = def.row_of.and_then(made::composite_oid).unwrap_or(ret);
+                BodyResult::of_columns(of, &columns)
+            }
             oid::RECORD => BodyResult::AnyRow,
             ty => BodyResult::Value(SqlType::plain(ty)),
         }
@@ -780,7 +814,10 @@ impl Binder<'_> {
         }
         let signature = signature(&old);
         let drop = format!("Use DROP {} {signature} first.", noun.to_uppercase());
-        if old.ret != def.ret || old.set != def.set || old.row_of != def.row_of {
+        if old.declared_ret() != def.declared_ret()
+            || old.set != def.set
+            || old.row_of != def.row_of
+        {
             let message = match old.kind {
                 RoutineKind::Function => "cannot change return type of existing function",
                 RoutineKind::Procedure => "cannot change whether a procedure has output parameters",
@@ -788,7 +825,9 @@ impl Binder<'_> {
             return Err(invalid(message).hint(drop));
         }
         let outputs = |r: &RoutineDef| -> Vec<(String, Oid)> {
-            r.outputs().map(|a| (a.name.clone(), a.ty)).collect()
+            r.outputs()
+                .map(|a| (a.name.clone(), a.declared()))
+                .collect()
         };
         if def.ret == oid::RECORD && outputs(&old) != outputs(def) {
             return Err(invalid("cannot change return type of existing function")

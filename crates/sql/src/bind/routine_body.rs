@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use throng_types::error::state;
-use throng_types::sqltype::format_type;
+use throng_types::sqltype::{format_type, made};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use super::plpgsql::Variables;
@@ -14,12 +14,13 @@ use super::renamed::{Named, Renamed};
 use super::scope::Scope;
 use super::{BindContext, Binder, Clause};
 use crate::catalog::{Catalog, RoutineBody, RoutineDef, builtin};
+use crate::command::Bound;
 use crate::deparse::{self, BodyPart, Style};
 use crate::expr::{Expr, RoutineCall};
 use crate::func::{CastContext, EvalContext, Volatility};
 use crate::parse::ast::{self, AtomicStatement, Node, Pos, Statement};
 use crate::parse::{quote_ident, routine_statements};
-use crate::query::{Body, BoundQuery, Query, QueryKind, Target};
+use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, Select, Target};
 
 /// The arguments that a body being bound may name.
 pub(super) struct Arguments {
@@ -48,7 +49,11 @@ pub enum BodyResult {
     /// `void`: whatever it gives is not looked at.
     Nothing,
     Value(SqlType),
-    Row(Vec<SqlType>),
+    /// Columns of these types; `of`: the row type they are of, or `record`.
+    Row {
+        of: Oid,
+        types: Vec<SqlType>,
+    },
     /// A record of whatever it gives.
     AnyRow,
 }
@@ -58,11 +63,26 @@ impl BodyResult {
     pub fn of_call(call: &RoutineCall) -> BodyResult {
         match call.ty.oid {
             oid::VOID => BodyResult::Nothing,
-            _ if !call.columns.is_empty() => {
-                BodyResult::Row(call.columns.iter().map(|c| c.ty).collect())
-            }
+            _ if !call.columns.is_empty() => BodyResult::of_columns(call.ty.oid, &call.columns),
             oid::RECORD => BodyResult::AnyRow,
             _ => BodyResult::Value(call.ty),
+        }
+    }
+
+    /// Rows of these columns, of this type.
+    pub fn of_columns(of: Oid, columns: &[RelColumn]) -> BodyResult {
+        BodyResult::Row {
+            of,
+            types: columns.iter().map(|c| c.ty).collect(),
+        }
+    }
+
+    /// The types that come back: those of the columns, or that of the value.
+    pub fn types(&self) -> Vec<SqlType> {
+        match self {
+            BodyResult::Nothing | BodyResult::AnyRow => vec![],
+            BodyResult::Value(ty) => vec![*ty],
+            BodyResult::Row { types, .. } => types.clone(),
         }
     }
 }
@@ -99,6 +119,61 @@ pub fn body_statement(
         bound.rel_count = binder.next_rel;
     }
     Ok(bound)
+}
+
+/// Whether a statement of a body is planned: others are commands.
+pub fn has_plan(statement: &AtomicStatement) -> bool {
+    match statement {
+        AtomicStatement::Return(_) => true,
+        AtomicStatement::Statement(parsed) => matches!(
+            parsed.statement,
+            Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
+        ),
+    }
+}
+
+/// Binds a command of a body.
+pub fn body_command(
+    ctx: &BindContext<'_>,
+    def: &RoutineDef,
+    args: &[SqlType],
+    statement: &AtomicStatement,
+) -> Result<Bound> {
+    let AtomicStatement::Statement(parsed) = statement else {
+        return Err(Error::internal("an expression among commands"));
+    };
+    let mut binder = Binder::new(ctx);
+    if let RoutineBody::Standard { path, .. } = &def.body {
+        binder.search_path.clone_from(path);
+    }
+    binder.params = args.to_vec();
+    binder.arguments = Some(arguments(def, args));
+    check_command(statement)?;
+    let statement = binder.statement(&parsed.statement)?;
+    Ok(Bound {
+        statement,
+        notices: binder.notices,
+    })
+}
+
+/// 0A000 for what no function in SQL does.
+pub fn check_command(statement: &AtomicStatement) -> Result<()> {
+    let AtomicStatement::Statement(parsed) = statement else {
+        return Ok(());
+    };
+    let word = match &parsed.statement {
+        Statement::Begin(_) => "BEGIN",
+        Statement::Commit { .. } => "COMMIT",
+        Statement::Rollback { .. } => "ROLLBACK",
+        Statement::Unsupported(what) => return Err(Error::unsupported(what)),
+        _ => return Ok(()),
+    };
+    let message = format!("{word} is not allowed in an SQL function");
+    Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
 }
 
 fn arguments(def: &RoutineDef, types: &[SqlType]) -> Arguments {
@@ -164,19 +239,7 @@ impl Binder<'_> {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_) => self.data(statement),
-            Statement::Begin(_) | Statement::Commit { .. } | Statement::Rollback { .. } => {
-                let word = match statement {
-                    Statement::Begin(_) => "BEGIN",
-                    Statement::Commit { .. } => "COMMIT",
-                    _ => "ROLLBACK",
-                };
-                let message = format!("{word} is not allowed in an SQL function");
-                Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
-            }
-            Statement::Unsupported(what) => Err(Error::unsupported(what)),
-            _ => Err(Error::unsupported(
-                "a statement other than SELECT, INSERT, UPDATE, DELETE and MERGE in a function",
-            )),
+            _ => Err(Error::internal("a command without a plan")),
         }
     }
 
@@ -245,9 +308,17 @@ impl Binder<'_> {
                 return Err(no_result(def, self.catalog()));
             }
             BodyResult::AnyRow => return Ok(()),
-            BodyResult::Value(ty) => vec![*ty],
-            BodyResult::Row(types) => types.clone(),
+            _ => result.types(),
         };
+        // One value that is all of the row.
+        if let (BodyResult::Row { of, .. }, [one]) = (result, &given[..])
+            && self.is_whole_row(one.oid, *of)
+        {
+            return match made::is_composite(*of) {
+                true => self.cast_outputs(kind, &[SqlType::plain(*of)], &[]),
+                false => Ok(()),
+            };
+        }
         let castable = |from: &SqlType, to: &SqlType| {
             from.oid == oid::UNKNOWN
                 || crate::func::can_coerce(from.oid, to.oid, CastContext::Assignment)
@@ -261,10 +332,6 @@ impl Binder<'_> {
                 let detail = format!("Actual return type is {}.", format_type(one));
                 return Err(mismatch(&shown(ty.oid), detail));
             }
-        }
-        // A record that is all of the row.
-        if given.len() == 1 && given[0].oid == oid::RECORD && wanted != given {
-            return Ok(());
         }
         for (at, (from, to)) in given.iter().zip(&wanted).enumerate() {
             if !castable(from, to) {
@@ -286,17 +353,48 @@ impl Binder<'_> {
             let detail = format!("Final statement returns too {count} columns.");
             return Err(mismatch(&declared_type(def, self.catalog()), detail));
         }
+        let domains: Vec<Option<Oid>> = match result {
+            BodyResult::Value(_) => vec![def.ret_domain],
+            BodyResult::Row { of, .. } if *of == oid::RECORD => {
+                def.outputs().map(|arg| arg.domain).collect()
+            }
+            _ => vec![],
+        };
+        self.cast_outputs(kind, &wanted, &domains)
+    }
+
+    /// Whether a value of one type stands for all of a row of another.
+    fn is_whole_row(&self, given: Oid, of: Oid) -> bool {
+        match made::is_composite(of) {
+            true => given == of || matches!(given, oid::RECORD | oid::UNKNOWN),
+            false => given == oid::RECORD || made::is_composite(given),
+        }
+    }
+
+    /// Casts what a statement gives, column by column; `domains`: which they have to be of.
+    fn cast_outputs(
+        &mut self,
+        kind: &mut QueryKind,
+        wanted: &[SqlType],
+        domains: &[Option<Oid>],
+    ) -> Result<()> {
+        let domains = domains.iter().copied().chain(std::iter::repeat(None));
         let cast = |binder: &mut Self, targets: &mut [Target]| -> Result<()> {
-            for (target, ty) in targets.iter_mut().zip(&wanted) {
+            for ((target, ty), domain) in targets.iter_mut().zip(wanted).zip(domains.clone()) {
                 let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
-                target.expr = binder.assign(expr, &target.name, *ty, 0)?;
+                let expr = binder.assign(expr, &target.name, *ty, 0)?;
+                target.expr = binder.in_domain(expr, domain)?;
             }
             Ok(())
         };
         match kind {
             QueryKind::Select(query) => {
                 let inner = query.clone();
-                *query = self.cast_columns_for(inner, &wanted, CastContext::Assignment, 0)?;
+                let cast = self.cast_columns_for(inner, wanted, CastContext::Assignment, 0)?;
+                *query = match domains.clone().take(wanted.len()).any(|d| d.is_some()) {
+                    true => self.columns_in_domains(cast, domains)?,
+                    false => cast,
+                };
                 Ok(())
             }
             QueryKind::Insert(insert) => cast(self, &mut insert.returning),
@@ -304,6 +402,26 @@ impl Binder<'_> {
             QueryKind::Delete(delete) => cast(self, &mut delete.returning),
             QueryKind::Merge(merge) => cast(self, &mut merge.returning),
         }
+    }
+
+    /// A query whose columns have to be of domains.
+    fn columns_in_domains(
+        &mut self,
+        query: Query,
+        domains: impl Iterator<Item = Option<Oid>>,
+    ) -> Result<Query> {
+        let (rel, columns) = (self.new_rel(), query.columns());
+        let mut targets = super::select::output_targets(rel, &columns);
+        for (target, domain) in targets.iter_mut().zip(domains) {
+            let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
+            target.expr = self.in_domain(expr, domain)?;
+        }
+        let rel = Rel::unnamed_subquery(rel, query, columns);
+        let select = Select::plain(vec![FromItem::Rel(Box::new(rel))], targets);
+        Ok(Query::of_body(
+            Body::Select(Box::new(select)),
+            self.new_rel(),
+        ))
     }
 
     /// Binds something of a routine's body inside the statement in hand; None where it cannot be done, as the call will tell.
@@ -389,7 +507,10 @@ impl Binder<'_> {
             let Some(expr) = b.try_coerce(expr, ty, CastContext::Assignment, ast.pos)? else {
                 return Ok(None);
             };
-            Ok(may_stand_for(&def, args.len(), &expr).then_some(expr))
+            if !may_stand_for(&def, args.len(), &expr) {
+                return Ok(None);
+            }
+            b.in_domain(expr, def.ret_domain).map(Some)
         })
     }
 
@@ -425,11 +546,7 @@ impl Binder<'_> {
             let ctes = b.ctes.len();
             let mut kind = QueryKind::Select(b.query(ast, None)?);
             b.cast_result(&mut kind, &def, &result)?;
-            let wanted = match &result {
-                BodyResult::Row(types) => types.clone(),
-                BodyResult::Value(ty) => vec![*ty],
-                _ => return Ok(None),
-            };
+            let wanted = result.types();
             let QueryKind::Select(query) = kind else {
                 return Ok(None);
             };
@@ -580,14 +697,17 @@ fn statement_texts(
     style: &Style<'_>,
 ) -> Option<Vec<String>> {
     let names: Vec<String> = def.inputs().map(|a| a.name.clone()).collect();
-    let types: Vec<SqlType> = def.input_types().into_iter().map(SqlType::plain).collect();
+    let types = def.value_types();
     let statements = body_statements(def).ok()?;
     let mut lines = Vec::new();
     for statement in &statements {
         let returns = matches!(statement, AtomicStatement::Return(_));
         let last = BodyResult::Value(SqlType::plain(def.ret));
         let last = (returns && def.ret != oid::VOID && def.ret != oid::RECORD).then_some(&last);
-        let bound = body_statement(ctx, def, &types, statement, last);
+        let bound = match has_plan(statement) {
+            true => body_statement(ctx, def, &types, statement, last),
+            false => Err(Error::internal("a command without a plan")),
+        };
         let indent = if atomic { 1 } else { 0 };
         let function = (def.name.as_str(), &names[..]);
         let shown = match (&bound.as_ref().map(|b| &b.kind), statement) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, type_name};
+use throng_types::sqltype::{array_of, made, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::call::ResolvedCall;
@@ -264,11 +264,15 @@ impl Binder<'_> {
         // What only comes back is not handed over.
         let mut modes = written.iter().map(|a| a.mode.is_input());
         args.retain(|_| modes.next().unwrap_or(true));
+        for (arg, declared) in args.iter_mut().zip(def.inputs()) {
+            if let Some(domain) = declared.domain {
+                let value = std::mem::replace(arg, Expr::bool(true));
+                *arg = self.as_domain(value, domain, pos)?;
+            }
+        }
         let columns = self.routine_columns(&def, &actual);
-        let ty = match columns.is_empty() {
-            true => SqlType::plain(found.ret),
-            false => SqlType::RECORD,
-        };
+        let row_type = def.row_of.and_then(made::composite_oid);
+        let ty = SqlType::plain(row_type.unwrap_or(found.ret));
         let mut call = RoutineCall {
             def,
             args,
@@ -304,17 +308,9 @@ impl Binder<'_> {
         def: &RoutineDef,
         actual: &dyn Fn(Oid) -> Oid,
     ) -> Vec<RelColumn> {
-        if let Some(table) = def.row_of.and_then(|oid| self.catalog().table(oid)) {
-            return table
-                .live_columns()
-                .map(|(_, c)| RelColumn {
-                    name: c.name.clone(),
-                    ty: c.ty,
-                })
-                .collect();
-        }
-        if let Some(view) = def.row_of.and_then(|oid| self.catalog().view(oid)) {
-            return super::view::view_rel_columns(view);
+        let row_type = def.row_of.and_then(made::composite_oid);
+        if let Some(columns) = self.composite_columns(row_type.unwrap_or(actual(def.ret))) {
+            return columns;
         }
         if def.ret != oid::RECORD {
             return vec![];
@@ -384,7 +380,16 @@ impl Binder<'_> {
                 .position(pos + 1));
         }
         if !routine.def.set {
-            return Ok(Expr::Routine(routine));
+            let domain = routine.def.ret_domain;
+            let value = Expr::Routine(routine);
+            // A row is looked at here; other values are where the body gives them.
+            return match made::is_composite(value.type_oid()) {
+                true => self.in_domain(value, domain),
+                false => Ok(value),
+            };
+        }
+        if routine.def.ret_domain.is_some() && made::is_composite(routine.ty.oid) {
+            return Err(set_of_row_domain(pos));
         }
         if !self.clause.allows_sets() {
             let message = format!(
@@ -395,6 +400,12 @@ impl Binder<'_> {
         }
         Ok(Expr::SetRoutine(routine))
     }
+}
+
+#[cold]
+pub(super) fn set_of_row_domain(pos: Pos) -> Error {
+    let what = "a function that returns a set of a domain over a composite type";
+    Error::unsupported(what).position(pos + 1)
 }
 
 /// The columns of a row value, as far as they are known.

@@ -71,7 +71,7 @@ impl Binder<'_> {
             let resolved = self.routine_type(&arg.ty, &mut uses)?.into_value();
             // A procedure may be named with its OUT arguments too.
             if arg.mode.is_input() {
-                types.push(resolved.ty);
+                types.push(resolved.declared());
             }
         }
         let list: Vec<String> = types.iter().map(|t| type_name(*t)).collect();

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, SqlType, Text};
+use throng_types::{Datum, Error, Oid, Result, SqlType, Text};
 
+use super::composite::relabelled;
 use super::plpgsql::ambiguous_variable;
 use super::{Binder, misspelled};
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
+use crate::func::CastContext;
 use crate::parse::ast::Pos;
 use crate::plpgsql::Conflict;
 use crate::query::walk::PartMut;
@@ -36,6 +38,8 @@ pub(super) struct NamedTable {
     pub catalog: bool,
     /// An alias of a single function value: the name is also the column.
     pub function: bool,
+    /// The composite type that its rows are of, where no table says.
+    pub row_type: Option<Oid>,
     /// On the side of an outer join that may have no row.
     pub nullable: bool,
 }
@@ -312,16 +316,25 @@ impl Binder<'_> {
             return Ok(Expr::null(SqlType::RECORD));
         }
         let row = Expr::Row(fields, Some(names));
-        let row = match &table.table {
-            Some(def) => self.as_row_type(row, def.oid),
-            None => row,
+        let row = match (&table.table, table.row_type) {
+            (Some(def), _) => self.as_row_type(row, def.oid),
+            (None, Some(ty)) => relabelled(row, ty, CastContext::Implicit),
+            (None, None) => row,
         };
         if !table.nullable {
             return Ok(row);
         }
         // A row that is not there is NULL, which is not a row of NULLs.
-        let Some(place) = system_column(table, "ctid") else {
-            let what = "the whole row of a subquery that an outer join may leave without a row";
+        let present = |rel| {
+            Expr::Var(Var {
+                rel,
+                column: system::PRESENT,
+                ty: SqlType::BOOL,
+            })
+        };
+        let place = system_column(table, "ctid").or_else(|| table.rel.map(present));
+        let Some(place) = place else {
+            let what = "the whole row of a join that an outer join may leave without a row";
             return Err(Error::unsupported(what).position(pos + 1));
         };
         Ok(Expr::Case {

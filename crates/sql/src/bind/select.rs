@@ -1,6 +1,7 @@
 //! Queries: SELECT, VALUES, set operations, with ORDER BY, LIMIT and locking.
 
 use throng_types::error::state;
+use throng_types::sqltype::made;
 use throng_types::{Error, Result, SqlType};
 
 use super::scope::{CteReading, Names, Scope};
@@ -8,7 +9,7 @@ use super::{Binder, Clause, Level};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
 use crate::parse::ast::{self, Node, Pos};
-use crate::query::{Body, Distinct, FromItem, Grouping, Query, RelColumn, RelKind, Select, Target};
+use crate::query::{Body, Distinct, FromItem, Query, RelColumn, RelKind, Select, Target};
 
 impl Binder<'_> {
     /// A query; `outer` is what it can see from where it stands.
@@ -31,7 +32,9 @@ impl Binder<'_> {
     }
 
     fn query_with(&mut self, ast: &ast::Query, outer: Option<&Scope<'_>>) -> Result<Query> {
+        let keep_untyped = std::mem::take(&mut self.keep_untyped);
         let ctes = self.bind_ctes(&ast.with, ast.recursive, outer)?;
+        self.keep_untyped = keep_untyped;
         let scope = Scope::behind(&ctes, outer);
         let mut query = self.query_body(ast, &scope)?;
         let own = ctes.iter().filter_map(|cte| match cte.reading {
@@ -54,17 +57,10 @@ impl Binder<'_> {
                 let (rows, columns) = self.values(rows, scope)?;
                 self.over_output(ast, Body::Values { rows, columns }, scope)
             }
-            ast::Body::Nested(inner) => {
-                let query = self.query(inner, Some(scope))?;
-                let plain = ast.order.is_empty()
-                    && ast.limit.is_none()
-                    && ast.offset.is_none()
-                    && ast.locks.is_empty();
-                if plain {
-                    return Ok(query);
-                }
-                self.wrap(ast, query, scope)
-            }
+            ast::Body::Nested(inner) => match with_clauses(ast, inner)? {
+                Some(merged) => self.query(&merged, Some(scope)),
+                None => self.query(inner, Some(scope)),
+            },
             ast::Body::SetOp {
                 op,
                 all,
@@ -75,43 +71,6 @@ impl Binder<'_> {
                 self.over_output(ast, body, scope)
             }
         }
-    }
-
-    /// `(query) ORDER BY …`: the clauses outside apply to the inner query's rows.
-    fn wrap(&mut self, ast: &ast::Query, query: Query, scope: &Scope<'_>) -> Result<Query> {
-        let id = self.new_rel();
-        let columns = query.columns();
-        let targets = output_targets(id, &columns);
-        let rel = crate::query::Rel::unnamed_subquery(id, query, columns);
-        let select = Select {
-            from: vec![FromItem::Rel(Box::new(rel))],
-            filter: None,
-            group_by: vec![],
-            grouping_sets: vec![],
-            grouping: Grouping::default(),
-            grouped: false,
-            having: None,
-            windows: vec![],
-            lifted: vec![],
-            targets: targets.clone(),
-            distinct: Distinct::No,
-        };
-        let order = self.order_over(&ast.order, &targets, |i| targets[i].expr.clone())?;
-        let output = self.new_rel();
-        let mut query = Query {
-            body: Body::Select(Box::new(select)),
-            order,
-            limit: None,
-            ties: false,
-            offset: None,
-            locks: vec![],
-            output,
-            ctes: vec![],
-            outside: vec![],
-        };
-        self.limits(ast, &mut query, scope)?;
-        self.no_locks(ast, "with a parenthesized query")?;
-        Ok(query)
     }
 
     /// Clauses after VALUES and set operations see only the output's columns.
@@ -335,7 +294,12 @@ impl Binder<'_> {
 
     /// One side of a set operation: the other side has a say in what its constants are.
     pub(super) fn operand(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
-        self.keep_untyped = matches!(ast.body, ast::Body::Select(_));
+        self.query_untyped(ast, scope)
+    }
+
+    /// A query whose constants without a type keep none where it is a SELECT: whoever reads it says what they are.
+    pub(super) fn query_untyped(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
+        self.keep_untyped = ast.as_select().is_some();
         let query = self.query(ast, Some(scope));
         self.keep_untyped = false;
         query
@@ -460,9 +424,14 @@ impl Binder<'_> {
         };
         let before_groups = self.seen.len();
         self.named_windows(&select.windows, &scope)?;
-        self.keep_untyped = keep_untyped;
-        let targets = self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
+        let distinct = select.distinct.as_ref().is_some_and(Vec::is_empty);
+        self.keep_untyped = keep_untyped && !distinct;
+        let mut targets =
+            self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
         let places = std::mem::take(&mut self.target_places);
+        if keep_untyped {
+            self.settle_keys(ast, select, &mut targets)?;
+        }
         let order = self.in_clause(Clause::OrderBy, |b| {
             b.order_by(&ast.order, &targets, &scope)
         })?;
@@ -526,8 +495,39 @@ impl Binder<'_> {
             outside: vec![],
         };
         self.limits(ast, &mut query, &scope)?;
-        query.locks = self.locks(ast, &query, &names)?;
+        self.locks(ast, &mut query, &names)?;
         Ok(query)
+    }
+
+    /// What is sorted, grouped or told apart by has a type: text, where nothing else says.
+    fn settle_keys(
+        &mut self,
+        ast: &ast::Query,
+        select: &ast::Select,
+        targets: &mut [Target],
+    ) -> Result<()> {
+        let mut keys: Vec<&ast::Expr> = ast.order.iter().map(|item| &item.expr).collect();
+        select
+            .group_by
+            .iter()
+            .for_each(|item| item.exprs(&mut keys));
+        keys.extend(select.distinct.iter().flatten());
+        for key in keys {
+            let place = match &key.node {
+                Node::Integer(digits) => {
+                    digits.parse::<usize>().ok().and_then(|n| n.checked_sub(1))
+                }
+                Node::Column(parts) if parts.len() == 1 => {
+                    targets.iter().position(|t| t.name == parts[0])
+                }
+                _ => None,
+            };
+            if let Some(target) = place.and_then(|place| targets.get_mut(place)) {
+                let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
+                target.expr = self.settle(expr, key.pos)?;
+            }
+        }
+        Ok(())
     }
 
     /// The select list, `*` spread out, untyped constants made text.
@@ -583,6 +583,15 @@ impl Binder<'_> {
             targets.extend(fields.into_iter().map(target));
             return Ok(());
         }
+        if !parts.is_empty()
+            && let Some(row) = self.argument(parts)
+            && made::is_composite(row.type_oid())
+            && self.named_table(None, &parts[0], pos, scope).is_err()
+        {
+            let fields = self.fields_of(&row)?.into_iter();
+            targets.extend(fields.map(|(name, expr)| Target { expr, name }));
+            return Ok(());
+        }
         let columns = match parts {
             [] => {
                 if scope.names.tables.is_empty() && scope.names.columns.is_empty() {
@@ -612,6 +621,45 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// A query in parentheses with the clauses behind these, which are its own; none where there are none.
+fn with_clauses(around: &ast::Query, inner: &ast::Query) -> Result<Option<ast::Query>> {
+    let bare = around.order.is_empty()
+        && around.limit.is_none()
+        && around.offset.is_none()
+        && around.locks.is_empty();
+    if bare {
+        return Ok(None);
+    }
+    let mut merged = inner.clone();
+    if let Some(first) = around.order.first() {
+        if !inner.order.is_empty() {
+            return Err(twice("ORDER BY", first.expr.pos));
+        }
+        merged.order.clone_from(&around.order);
+    }
+    if let Some(offset) = &around.offset {
+        if inner.offset.is_some() {
+            return Err(twice("OFFSET", offset.pos));
+        }
+        merged.offset.clone_from(&around.offset);
+    }
+    if let Some(limit) = &around.limit {
+        if inner.limit.is_some() {
+            return Err(twice("LIMIT", limit.pos));
+        }
+        merged.limit.clone_from(&around.limit);
+        merged.ties = around.ties;
+    }
+    merged.locks.extend(around.locks.iter().cloned());
+    Ok(Some(merged))
+}
+
+#[cold]
+fn twice(clause: &str, pos: Pos) -> Error {
+    let message = format!("multiple {clause} clauses not allowed");
+    Error::new(state::SYNTAX_ERROR, message).position(pos + 1)
 }
 
 /// Whether a WITH query's own rows are among the items.

@@ -114,6 +114,17 @@ impl Binder<'_> {
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
+        let (step, _) = self.jsonb_step(index, scope)?;
+        let path = Expr::Array(vec![step], SqlType::plain(oid::TEXT_ARRAY));
+        self.operator("#>", Some(value), path, pos)
+    }
+
+    /// A subscript of a `jsonb` as a step of a path, and whether it is an integer.
+    pub(super) fn jsonb_step(
+        &mut self,
+        index: &ast::Expr,
+        scope: &Scope<'_>,
+    ) -> Result<(Expr, bool)> {
         let bound = self.expr(index, scope)?;
         let from = bound.type_oid();
         let mut step = None;
@@ -129,9 +140,9 @@ impl Binder<'_> {
                 .hint("jsonb subscript must be coercible to either integer or text.")
                 .position(index.pos + 1));
         };
+        let integer = step.type_oid() == oid::INT4;
         let step = self.explicit_cast(step, SqlType::TEXT, index.pos)?;
-        let path = Expr::Array(vec![step], SqlType::plain(oid::TEXT_ARRAY));
-        self.operator("#>", Some(value), path, pos)
+        Ok((step, integer))
     }
 }
 

@@ -296,6 +296,7 @@ impl Binder<'_> {
                 table: None,
                 catalog: false,
                 function: false,
+                row_type: None,
                 nullable: false,
             }],
             columns: visible,

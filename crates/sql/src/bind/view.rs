@@ -877,6 +877,14 @@ fn forget_using(item: &mut FromItem) {
     }
 }
 
+fn forget_names(query: &mut Query) {
+    let targets = match &mut query.body {
+        Body::Select(select) => &mut select.targets,
+        Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
+    };
+    targets.iter_mut().for_each(|target| target.name.clear());
+}
+
 /// Takes away what may differ between a query and its text read again: the numbers of entries, what they are called, and
 /// whether a cast was written or came by itself, where that is the same.
 fn normalize(bound: &mut BoundQuery) {
@@ -887,19 +895,33 @@ fn normalize(bound: &mut BoundQuery) {
     };
     let mut plain = |part: PartMut<'_>| match part {
         PartMut::Query(query) => {
-            if let Body::Select(select) = &mut query.body {
-                select.from.iter_mut().for_each(forget_using);
+            match &mut query.body {
+                Body::Select(select) => select.from.iter_mut().for_each(forget_using),
+                // What an operand calls its columns nobody sees.
+                Body::SetOp { left, right, .. } => {
+                    forget_names(left);
+                    forget_names(right);
+                }
+                Body::Values { .. } => {}
             }
             number(&mut query.output);
-            query
-                .locks
-                .iter_mut()
-                .for_each(|lock| number(&mut lock.rel));
+            query.locks.iter_mut().for_each(|lock| {
+                number(&mut lock.rel);
+                number(&mut lock.origin);
+            });
         }
         PartMut::Rel(rel) => {
             number(&mut rel.id);
             if let RelKind::Routine { inline, .. } = &mut rel.kind {
                 *inline = None;
+            }
+            if rel.alias == Rel::COMPARED
+                && let RelKind::Subquery { query, .. } = &mut rel.kind
+            {
+                forget_names(query);
+                rel.columns
+                    .iter_mut()
+                    .for_each(|column| column.name.clear());
             }
             rel.alias.clear();
             rel.aliased = false;
@@ -910,6 +932,7 @@ fn normalize(bound: &mut BoundQuery) {
             match e {
                 Expr::Var(var) => number(&mut var.rel),
                 Expr::Routine(call) => call.inline = None,
+                Expr::Subquery(sub) => forget_names(&mut sub.query),
                 Expr::Cast { context, to, .. } if to.typmod == -1 => {
                     *context = CastContext::Explicit;
                 }

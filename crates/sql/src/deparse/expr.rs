@@ -4,6 +4,7 @@ use throng_types::sqltype::made;
 use throng_types::{Datum, Oid, SqlType, oid};
 
 use super::json::is_test;
+use super::row::ComparedRow;
 use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::catalog::RoutineDef;
@@ -143,7 +144,8 @@ impl Writer<'_> {
 
     /// The entry whose whole row an expression is, by its name.
     pub(super) fn whole_row(&self, expr: &Expr) -> Option<String> {
-        let row = match expr {
+        let there = expr.row_if_there();
+        let row = match there.map_or(expr, |(row, _)| row) {
             Expr::Cast {
                 arg,
                 cast: None,
@@ -158,6 +160,9 @@ impl Writer<'_> {
         let Some(Expr::Var(first)) = fields.first() else {
             return None;
         };
+        if there.is_some_and(|(_, rel)| rel != first.rel) {
+            return None;
+        }
         let entry = self.named_entry(first.rel)?;
         if named.is_none() && !entry.is_row {
             return None;
@@ -298,7 +303,13 @@ impl Writer<'_> {
                 whens,
                 default,
                 ..
-            } => self.case(operand.as_deref(), whens, default),
+            } => match self.whole_row(expr) {
+                Some(table) => {
+                    self.ident(&table);
+                    self.push(".*");
+                }
+                None => self.case(operand.as_deref(), whens, default),
+            },
             Expr::Coalesce(args, _) => match (self.join_column(expr), self.merged_name(expr)) {
                 (Some((join, column)), _) => {
                     self.ident(&join);
@@ -512,8 +523,11 @@ impl Writer<'_> {
             if i > 0 {
                 self.push(", ");
             }
+            // Of values of any type an array may be one; what was given as all of them says so itself.
+            let listed = func.variadic != Oid::NONE && func.variadic != oid::ANY;
             let array = throng_types::sqltype::element_of(arg.type_oid()).is_some();
-            if func.variadic != Oid::NONE && i + 1 == args.len() && array {
+            let said = matches!(arg, Expr::Variadic(_));
+            if listed && i + 1 == args.len() && array && !said {
                 self.push("VARIADIC ");
             }
             match arg {
@@ -714,6 +728,9 @@ impl Writer<'_> {
     }
 
     fn subquery(&mut self, sub: &Subquery) {
+        if let Some(compared) = ComparedRow::of(sub) {
+            return self.compared_row(&compared);
+        }
         let (left, compare, word) = match &sub.kind {
             SubqueryKind::Exists => {
                 self.push("(EXISTS (");

@@ -4,6 +4,7 @@ use throng_types::Oid;
 
 use super::{JOIN, LIST, Named, STEP, Writer};
 use crate::expr::{Expr, RelId, Var, system};
+use crate::func::json::populate;
 use crate::func::{CastContext, sqljson};
 use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
 
@@ -141,6 +142,7 @@ impl Writer<'_> {
                 args,
                 ordinality,
                 lateral,
+                ..
             } => {
                 if **func == sqljson::TABLE {
                     self.push(if *lateral { "LATERAL " } else { "" });
@@ -152,7 +154,8 @@ impl Writer<'_> {
                     }
                     return;
                 }
-                self.function(func, args);
+                self.push(if *lateral { "LATERAL " } else { "" });
+                self.function(func, populate::written(func, args));
                 if *ordinality {
                     self.push(" WITH ORDINALITY");
                 }
@@ -161,16 +164,7 @@ impl Writer<'_> {
                 true
             }
             RelKind::RowsFrom { items, ordinality } => {
-                self.push("ROWS FROM(");
-                for (i, item) in items.iter().enumerate() {
-                    if i > 0 {
-                        self.push(", ");
-                    }
-                    if let FromItem::Rel(rel) = item {
-                        self.bare_function(rel);
-                    }
-                }
-                self.push(")");
+                self.functions(items);
                 if *ordinality {
                     self.push(" WITH ORDINALITY");
                 }
@@ -179,8 +173,12 @@ impl Writer<'_> {
                 true
             }
             RelKind::Routine {
-                call, ordinality, ..
+                call,
+                ordinality,
+                lateral,
+                ..
             } => {
+                self.push(if *lateral { "LATERAL " } else { "" });
                 self.routine(call);
                 if *ordinality {
                     self.push(" WITH ORDINALITY");
@@ -224,10 +222,45 @@ impl Writer<'_> {
         }
     }
 
+    /// `ROWS FROM(…)`; arrays that are spread have a shorter form.
+    fn functions(&mut self, items: &[FromItem]) {
+        let mut lateral = false;
+        items.iter().for_each(|item| {
+            item.for_each_expr(&mut |e| lateral |= e.any(&mut |e| matches!(e, Expr::Var(_))));
+        });
+        self.push(if lateral { "LATERAL " } else { "" });
+        let array = |item: &FromItem| match item {
+            FromItem::Rel(rel) => match &rel.kind {
+                RelKind::Function { func, args, .. } if func.name == "unnest" => {
+                    args.first().cloned()
+                }
+                _ => None,
+            },
+            FromItem::Join { .. } => None,
+        };
+        if let Some(arrays) = items.iter().map(array).collect::<Option<Vec<Expr>>>() {
+            self.push("UNNEST(");
+            self.list(&arrays);
+            return self.push(")");
+        }
+        self.push("ROWS FROM(");
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            if let FromItem::Rel(rel) = item {
+                self.bare_function(rel);
+            }
+        }
+        self.push(")");
+    }
+
     /// One of the functions of ROWS FROM.
     fn bare_function(&mut self, rel: &Rel) {
         match &rel.kind {
-            RelKind::Function { func, args, .. } => self.function(func, args),
+            RelKind::Function { func, args, .. } => {
+                self.function(func, populate::written(func, args));
+            }
             RelKind::Routine { call, .. } => {
                 self.routine(call);
                 if call.returns_any_record() {

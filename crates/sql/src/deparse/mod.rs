@@ -15,6 +15,7 @@ mod expr;
 mod from;
 mod json;
 mod query;
+mod row;
 mod using;
 mod window;
 

@@ -59,6 +59,12 @@ const STRINGS: [Oid; 4] = [oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::NAME];
 
 type Map = HashMap<(Oid, Oid), &'static Cast, FixedState>;
 
+/// Vectors are arrays by another name.
+const VECTORS: [(Oid, Oid); 2] = [
+    (oid::INT2VECTOR, oid::INT2_ARRAY),
+    (oid::OIDVECTOR, oid::OID_ARRAY),
+];
+
 static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
     let mut map: Map = FAMILIES
         .iter()
@@ -105,11 +111,7 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
             function: Oid::NONE,
         });
     }
-    // Vectors are arrays by another name.
-    for (vector, array) in [
-        (oid::INT2VECTOR, oid::INT2_ARRAY),
-        (oid::OIDVECTOR, oid::OID_ARRAY),
-    ] {
+    for (vector, array) in VECTORS {
         let (context, method) = (CastContext::Implicit, CastMethod::Binary);
         add(Cast {
             from: vector,
@@ -140,6 +142,24 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
                 function: Oid::NONE,
             }))
         });
+    }
+    for (vector, array) in VECTORS {
+        let of_array: Vec<&'static Cast> = map
+            .values()
+            .filter(|c| c.from == array && element_of(c.to).is_some())
+            .copied()
+            .collect();
+        for cast in of_array {
+            map.entry((vector, cast.to)).or_insert_with(|| {
+                Box::leak(Box::new(Cast {
+                    from: vector,
+                    to: cast.to,
+                    context: cast.context,
+                    method: cast.method,
+                    function: Oid::NONE,
+                }))
+            });
+        }
     }
     map
 });

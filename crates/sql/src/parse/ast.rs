@@ -241,6 +241,18 @@ pub enum GroupItem {
     Sets(Vec<GroupItem>),
 }
 
+impl GroupItem {
+    /// What is grouped by.
+    pub fn exprs<'a>(&'a self, into: &mut Vec<&'a Expr>) {
+        match self {
+            GroupItem::Expr(expr) => into.push(expr),
+            GroupItem::Empty => {}
+            GroupItem::Rollup(exprs) | GroupItem::Cube(exprs, _) => into.extend(exprs),
+            GroupItem::Sets(items) => items.iter().for_each(|item| item.exprs(into)),
+        }
+    }
+}
+
 /// The window of a window function call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Over {
@@ -319,6 +331,26 @@ pub struct Cte {
     /// A query, or an INSERT, UPDATE or DELETE.
     pub statement: Statement,
     pub pos: Pos,
+}
+
+impl Query {
+    /// Its SELECT, in parentheses or not.
+    pub fn as_select(&self) -> Option<&Select> {
+        match &self.body {
+            Body::Select(select) => Some(select),
+            Body::Nested(inner) => inner.as_select(),
+            _ => None,
+        }
+    }
+
+    /// No clause stands before or behind it.
+    pub fn is_bare(&self) -> bool {
+        self.with.is_empty()
+            && self.order.is_empty()
+            && self.limit.is_none()
+            && self.offset.is_none()
+            && self.locks.is_empty()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -607,7 +607,12 @@ impl Parser<'_> {
             let ordinality = self.words(&["with", "ordinality"]);
             let (alias, definition) = self.function_alias()?;
             if let Some(arrays) = several_arrays(&call) {
-                return Ok(side_by_side(arrays, ordinality, alias, pos));
+                return Ok(TableRef::RowsFrom {
+                    items: arrays.into_iter().map(|call| (call, vec![])).collect(),
+                    ordinality,
+                    alias,
+                    pos,
+                });
             }
             return Ok(TableRef::Function {
                 call,
@@ -780,58 +785,6 @@ fn several_arrays(call: &Expr) -> Option<Vec<Expr>> {
         pos: call.pos,
     };
     Some(unnest.args.iter().map(of_one).collect())
-}
-
-/// Sets side by side, the short ones filled up with NULLs: a select list does just that.
-///
-/// ```text
-/// unnest(a, b) WITH ORDINALITY   LATERAL (SELECT *, row_number() OVER () FROM (SELECT unnest(a), unnest(b)))
-/// ```
-fn side_by_side(sets: Vec<Expr>, ordinality: bool, alias: Option<Alias>, pos: Pos) -> TableRef {
-    let unnamed = || Alias {
-        name: "unnest".into(),
-        columns: vec![],
-    };
-    let lateral = |query, alias| TableRef::Subquery {
-        query: Box::new(query),
-        lateral: true,
-        alias: Some(alias),
-        pos,
-    };
-    let query = bare(plain_select(sets, vec![]), pos);
-    let alias = alias.unwrap_or_else(unnamed);
-    if !ordinality {
-        return lateral(query, alias);
-    }
-    let over = WindowSpec {
-        base: None,
-        partition: vec![],
-        order: vec![],
-        frame: None,
-        pos,
-    };
-    let number = Call {
-        name: Name {
-            parts: vec!["pg_catalog".into(), "row_number".into()],
-            pos,
-        },
-        args: vec![],
-        names: vec![],
-        star: false,
-        distinct: false,
-        variadic: false,
-        order: vec![],
-        filter: None,
-        within_group: false,
-        over: Some(Over::Spec(Box::new(over))),
-        label: Some("ordinality"),
-    };
-    let expr = |node| Expr { node, pos };
-    let columns = vec![expr(Node::Star(vec![])), expr(Node::Call(Box::new(number)))];
-    lateral(
-        bare(plain_select(columns, vec![lateral(query, unnamed())]), pos),
-        alias,
-    )
 }
 
 fn bare(body: Body, pos: Pos) -> Query {

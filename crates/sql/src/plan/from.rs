@@ -93,6 +93,7 @@ impl Planner<'_> {
             RelKind::Function {
                 func,
                 args,
+                composite,
                 ordinality,
                 ..
             } => {
@@ -113,6 +114,7 @@ impl Planner<'_> {
                     alias: rel.alias.clone(),
                     func,
                     args,
+                    composite: *composite,
                     ordinality: *ordinality,
                     filter,
                 };

@@ -14,14 +14,7 @@ use crate::query::{BoundQuery, RelKind};
 
 pub(super) fn inline_routines(bound: &mut BoundQuery) {
     walk_statement(bound, &mut |part| match part {
-        PartMut::Expr(e) => {
-            // What it becomes may be such a call again.
-            while let Expr::Routine(call) = e
-                && let Some(value) = value_of(call)
-            {
-                *e = value;
-            }
-        }
+        PartMut::Expr(e) => inline_call(e),
         PartMut::Rel(rel) => {
             let RelKind::Routine {
                 call,
@@ -59,6 +52,24 @@ pub(super) fn inline_routines(bound: &mut BoundQuery) {
         }
         PartMut::Query(_) => {}
     });
+}
+
+/// The same of an expression that is no statement's.
+pub fn inline_in(expr: &mut Expr) {
+    expr.walk_mut(&mut |part| {
+        if let PartMut::Expr(e) = part {
+            inline_call(e);
+        }
+    });
+}
+
+fn inline_call(e: &mut Expr) {
+    // What it becomes may be such a call again.
+    while let Expr::Routine(call) = e
+        && let Some(value) = value_of(call)
+    {
+        *e = value;
+    }
 }
 
 fn value_of(call: &RoutineCall) -> Option<Expr> {

@@ -27,6 +27,7 @@ mod like;
 mod merge;
 mod node;
 mod order;
+mod present;
 pub mod prune;
 mod pullup;
 mod pushdown;
@@ -60,6 +61,7 @@ pub use fold::constant_value as constant;
 pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
 pub use fold::{is_fixed, is_volatile, varies};
+pub use inline::inline_in;
 pub use node::*;
 pub use term::implied;
 
@@ -114,6 +116,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         _ => Vec::new(),
     };
     inline::inline_routines(&mut query);
+    present::tell_presence(&mut query);
     pullup::pull_up(&mut query);
     subquery::trim_exists(&mut query);
     let BoundQuery {

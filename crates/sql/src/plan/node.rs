@@ -412,6 +412,8 @@ pub struct FunctionScan {
     pub func: &'static Function,
     /// No input row.
     pub args: Vec<Expr>,
+    /// Its values are rows, whose fields are the columns.
+    pub composite: bool,
     /// Adds a bigint column counting rows from 1.
     pub ordinality: bool,
     pub filter: Option<Expr>,

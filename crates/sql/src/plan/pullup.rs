@@ -18,13 +18,16 @@ use throng_types::{Datum, SqlType, oid};
 use crate::expr::{Expr, RelId, Var, system};
 use crate::query::walk::PartMut;
 use crate::query::{
-    Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, Select,
+    Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, RowLock,
+    Select,
 };
 
 type Replaced = HashMap<RelId, Vec<Expr>, FixedState>;
 
 /// Where the conditions of a query that is taken in go.
 struct Place<'s> {
+    /// Where its row locks go.
+    locks: Option<&'s mut Vec<RowLock>>,
     /// The condition that the item's rows have to meet; None where there is no such place.
     sink: Option<&'s mut Vec<Expr>>,
     /// Rows of it may be missing, NULL in their place.
@@ -43,9 +46,9 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
         }
     });
     match &mut bound.kind {
-        QueryKind::Update(update) => pull.items_of(&mut update.from, &mut update.filter),
-        QueryKind::Delete(delete) => pull.items_of(&mut delete.from, &mut delete.filter),
-        QueryKind::Merge(merge) => pull.items_of(&mut merge.from, &mut merge.filter),
+        QueryKind::Update(update) => pull.items_of(&mut update.from, &mut update.filter, None),
+        QueryKind::Delete(delete) => pull.items_of(&mut delete.from, &mut delete.filter, None),
+        QueryKind::Merge(merge) => pull.items_of(&mut merge.from, &mut merge.filter, None),
         QueryKind::Select(_) | QueryKind::Insert(_) => {}
     }
     if !pull.replaced.is_empty() {
@@ -91,14 +94,21 @@ impl PullUp {
         if let Body::Select(select) = &mut query.body
             && select.grouping_sets.is_empty()
         {
-            self.items_of(&mut select.from, &mut select.filter);
+            let locks = Some(&mut query.locks);
+            self.items_of(&mut select.from, &mut select.filter, locks);
         }
     }
 
-    fn items_of(&mut self, items: &mut [FromItem], filter: &mut Option<Expr>) {
+    fn items_of(
+        &mut self,
+        items: &mut [FromItem],
+        filter: &mut Option<Expr>,
+        mut locks: Option<&mut Vec<RowLock>>,
+    ) {
         let mut found = Vec::new();
         for item in items.iter_mut() {
             let place = Place {
+                locks: locks.as_deref_mut(),
                 sink: Some(&mut found),
                 nullable: false,
             };
@@ -121,17 +131,28 @@ impl PullUp {
             } => {
                 // Conditions of the sides that go into this join's own.
                 let mut own = Vec::new();
-                let Place { sink, nullable } = place;
+                let Place {
+                    mut locks,
+                    sink,
+                    nullable,
+                } = place;
                 let (outer, inner) = match kind {
                     JoinKind::Left => (Some(left), vec![right]),
                     JoinKind::Right => (Some(right), vec![left]),
                     _ => (None, vec![left, right]),
                 };
                 if let Some(side) = outer {
-                    self.item(side, Place { sink, nullable });
+                    let locks = locks.as_deref_mut();
+                    let place = Place {
+                        locks,
+                        sink,
+                        nullable,
+                    };
+                    self.item(side, place);
                 }
                 for side in inner {
                     let place = Place {
+                        locks: locks.as_deref_mut(),
                         // Neither side of a full join may lose rows before it.
                         sink: (*kind != JoinKind::Full).then_some(&mut own),
                         nullable: nullable || *kind != JoinKind::Inner,
@@ -152,7 +173,9 @@ impl PullUp {
                 self.query(query);
                 // What a lateral query computes over what is beside it would else be computed for each pair of rows.
                 let nullable = place.nullable && !lateral;
-                if !is_simple(query, nullable, place.sink.is_some()) {
+                if !is_simple(query, nullable, place.sink.is_some())
+                    || !query.locks.is_empty() && place.locks.is_none()
+                {
                     return;
                 }
                 let id = rel.id;
@@ -171,6 +194,9 @@ impl PullUp {
                     select.targets.iter().map(|t| t.expr.clone()).collect();
                 if lateral && place.nullable && !vanish_with_row(&mut targets, select) {
                     return;
+                }
+                if let Some(locks) = place.locks {
+                    locks.append(&mut query.locks);
                 }
                 select.targets.clear();
                 self.replaced.insert(id, targets);
@@ -203,7 +229,7 @@ fn is_simple(query: &Query, nullable: bool, filtered: bool) -> bool {
     let plain = query.order.is_empty()
         && query.limit.is_none()
         && query.offset.is_none()
-        && query.locks.is_empty()
+        && query.locks.iter().all(|lock| lock.origin != query.output)
         && query.ctes.is_empty()
         && !select.grouped
         && select.windows.is_empty()

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use super::Planner;
 use super::access::{TableRef, same_keys};
 use super::fold::fold;
+use super::inline::inline_in;
 use crate::bind::{index_terms, same_term};
 use crate::catalog::IndexDef;
 use crate::expr::{Expr, system};
@@ -35,7 +36,12 @@ impl Planner<'_> {
             return Some(Served::default());
         }
         let terms = index_terms(index, source.table, self.ctx.catalog, self.ctx.eval).ok()?;
-        let terms = terms.under(source.rel);
+        let mut terms = terms.under(source.rel);
+        terms
+            .exprs
+            .iter_mut()
+            .chain(&mut terms.predicate)
+            .for_each(inline_in);
         let mut served = Served {
             exprs: terms.exprs,
             said: Vec::new(),

@@ -17,7 +17,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::super::Session;
 use super::super::query::KeptRows;
-use super::record::{is_row, shape_of};
+use super::record::is_row;
 use super::weight;
 use super::{Compiled, CompiledKey, Frame, MOST_BODIES, Machine, Outcome, Wanted};
 use crate::run::Row;
@@ -55,11 +55,7 @@ impl Session {
         let key = CompiledKey {
             routine: def.oid,
             types: request.types.clone(),
-            result: match &request.result {
-                BodyResult::Nothing | BodyResult::AnyRow => vec![],
-                BodyResult::Value(ty) => vec![*ty],
-                BodyResult::Row(types) => types.clone(),
-            },
+            result: request.result.types(),
         };
         if let Some(found) = self.procedures.compiled.borrow().get(&key)
             && let Some(had) = &found.def
@@ -92,9 +88,8 @@ impl Session {
         let mut inputs = def.inputs().zip(&request.types);
         let given: Vec<(&ArgDef, SqlType)> = inputs.by_ref().map(|(a, ty)| (a, *ty)).collect();
         let outputs: Vec<SqlType> = match &request.result {
-            BodyResult::Value(ty) => vec![*ty],
-            BodyResult::Row(types) => types.clone(),
-            _ => vec![],
+            BodyResult::Row { of, .. } if made::is_composite(*of) => vec![SqlType::plain(*of)],
+            result => result.types(),
         };
         let output_args: Vec<&ArgDef> = def.outputs().collect();
         let actual = |arg: &ArgDef| {
@@ -111,6 +106,7 @@ impl Session {
         };
         let ret = match (&request.result, is_polymorphic(def.ret)) {
             (BodyResult::Value(ty), true) => ty.oid,
+            (BodyResult::Row { of, .. }, true) => *of,
             _ => def.ret,
         };
         let signature = bind::plpgsql_signature(def, &actual, ret);
@@ -155,11 +151,14 @@ impl Session {
             BodyResult::AnyRow => Wanted::AnyRow,
             BodyResult::Value(ty) => Wanted::Value(Held {
                 ty: *ty,
-                domain: None,
+                domain: def.ret_domain,
             }),
-            BodyResult::Row(types) => {
-                let names = def.outputs().map(|a| a.name.clone());
-                let names = names.chain(std::iter::repeat(String::new()));
+            BodyResult::Row { of, types } => {
+                let names: Vec<String> = match bind::composite_shape(&self.catalog(), *of) {
+                    Some(fields) => fields.into_iter().map(|(name, _)| name).collect(),
+                    None => def.outputs().map(|a| a.name.clone()).collect(),
+                };
+                let names = names.into_iter().chain(std::iter::repeat(String::new()));
                 let columns = types.iter().zip(names);
                 Wanted::Row(
                     columns
@@ -324,12 +323,12 @@ impl Session {
             m.rows.rows.push(vec![value]);
             return Ok(());
         }
-        let (value, ty) = self.value(m, id, None).await?;
-        self.give_row(m, value, ty).await
+        let (value, _) = self.value(m, id, None).await?;
+        self.give_row(m, value).await
     }
 
     /// Gives a value that is a row, or what stands for none.
-    async fn give_row(&self, m: &mut Machine, value: Datum, ty: SqlType) -> Result<()> {
+    async fn give_row(&self, m: &mut Machine, value: Datum) -> Result<()> {
         let record = match value {
             Datum::Null => {
                 if m.set
@@ -350,13 +349,6 @@ impl Session {
         let wanted = match (&m.wanted, &m.trigger) {
             (Wanted::Trigger, Some(call)) => call.columns.to_vec(),
             (Wanted::Row(columns), _) if !columns.is_empty() => columns.clone(),
-            (Wanted::Value(held), _) if made::is_composite(held.ty.oid) => {
-                let held = *held;
-                let value = Datum::Record(record);
-                let cell = self.as_row_of(m, value, ty, held).await?;
-                m.rows.keep(&[cell])?;
-                return Ok(());
-            }
             _ => {
                 let shape = super::record::shape_of_record(&record);
                 let column = |(name, ty): &(String, SqlType)| RelColumn {
@@ -403,7 +395,18 @@ impl Session {
 
     fn output_row(&self, m: &Machine, code: &Code) -> Row {
         let value = |slot: &u16| m.values[usize::from(*slot)].clone();
-        code.outputs.iter().map(value).collect()
+        let Wanted::Row(columns) = &m.wanted else {
+            return code.outputs.iter().map(value).collect();
+        };
+        match &code.outputs[..] {
+            // The row itself.
+            [one] if m.whole_row(*one, columns) => match value(one) {
+                Datum::Record(record) => record.values.clone(),
+                _ if m.set => vec![Datum::Null; columns.len()],
+                _ => Row::new(),
+            },
+            outputs => outputs.iter().map(value).collect(),
+        }
     }
 
     pub(super) async fn return_next(
@@ -423,63 +426,42 @@ impl Session {
                 m.rows.keep(&[value])
             }
             _ => {
-                let (value, ty) = self.value(m, id, None).await?;
-                self.give_row(m, value, ty).await
+                let (value, _) = self.value(m, id, None).await?;
+                self.give_row(m, value).await
             }
         }
     }
 
     pub(super) async fn return_query(&self, m: &mut Machine, rows: &Rows) -> Result<()> {
         let mut query = self.open_rows(m, rows).await?;
-        let now = self.now(m);
         let wanted: Vec<RelColumn> = match &m.wanted {
             Wanted::Row(columns) => columns.clone(),
-            Wanted::Value(held) => match bind::composite_shape(&now.catalog, held.ty.oid) {
-                Some(fields) if query.columns.len() != 1 || query.columns[0].ty != held.ty => {
-                    fields
-                        .into_iter()
-                        .map(|(name, held)| RelColumn { name, ty: held.ty })
-                        .collect()
-                }
-                _ => vec![RelColumn {
-                    name: String::new(),
-                    ty: held.ty,
-                }],
-            },
+            Wanted::Value(held) => vec![RelColumn {
+                name: String::new(),
+                ty: held.ty,
+            }],
             _ => query.columns.to_vec(),
+        };
+        let domain = match &m.wanted {
+            Wanted::Value(held) => held.domain,
+            _ => None,
         };
         let types: Box<[Oid]> = query.columns.iter().map(|c| c.ty.oid).collect();
         structure_fits(&types, &wanted)?;
-        let whole = match &m.wanted {
-            Wanted::Value(held) if made::is_composite(held.ty.oid) => Some(*held),
-            _ => None,
-        };
-        let shape = shape_of(&wanted);
         m.columns.clone_from(&wanted);
         let mut count = 0;
         let mut row = Row::new();
         while self.next_row(&mut query, &mut row).await? {
             count += 1;
             for (value, (from, to)) in row.iter_mut().zip(query.columns.iter().zip(&wanted)) {
-                if from.ty.oid == to.ty.oid && to.ty.typmod == -1 {
+                if from.ty.oid == to.ty.oid && to.ty.typmod == -1 && domain.is_none() {
                     continue;
                 }
-                let held = Held {
-                    ty: to.ty,
-                    domain: None,
-                };
+                let held = Held { ty: to.ty, domain };
                 let given = std::mem::take(value);
                 *value = self.coerce(m, given, from.ty, held).await?;
             }
-            match whole {
-                Some(_)
-                    if wanted.len() > 1 || shape.first().is_some_and(|(n, _)| !n.is_empty()) =>
-                {
-                    let value = super::record::record(&shape, std::mem::take(&mut row));
-                    m.rows.keep(&[value])?;
-                }
-                _ => m.rows.keep(&row)?,
-            }
+            m.rows.keep(&row)?;
         }
         m.row_count = count;
         m.set_found(count > 0);
@@ -544,6 +526,12 @@ impl Compiled {
 }
 
 impl Machine {
+    /// Whether a variable holds all of a row, and not the one column of it.
+    fn whole_row(&self, slot: u16, columns: &[RelColumn]) -> bool {
+        let ty = self.types[usize::from(slot)].oid;
+        made::is_composite(ty) && !matches!(columns, [one] if one.ty.oid == ty)
+    }
+
     /// What came back.
     pub(super) fn given(self) -> CallResult {
         CallResult {

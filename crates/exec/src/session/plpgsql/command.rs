@@ -3,8 +3,10 @@
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
+use throng_sql::parse::ast::DoBlock;
 use throng_sql::query::RelColumn;
 use throng_sql::settings::Scope;
+use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
@@ -93,6 +95,25 @@ fn inside(what: &str) -> Error {
 }
 
 impl Session {
+    /// Runs a command of a body in SQL; `caller`: what a function sees that changes nothing.
+    pub(in super::super) async fn run_command_alone(
+        &self,
+        bound: Bound,
+        text: &str,
+        values: Vec<Datum>,
+        caller: Option<Snapshot>,
+    ) -> Result<()> {
+        let nothing = DoBlock {
+            text: "BEGIN END".to_owned(),
+            language: None,
+            at: None,
+        };
+        let mut m = self.fresh(self.compile_block(&nothing)?);
+        m.caller = caller;
+        self.run_command_inside(&mut m, bound, text, values).await?;
+        Ok(())
+    }
+
     /// Runs a command of a body, whose parameters are `values`.
     pub(super) async fn run_command_inside(
         &self,
@@ -133,14 +154,10 @@ impl Session {
         values: Vec<Datum>,
         client: &mut Gathered<'_>,
     ) -> Result<Option<u64>> {
-        let read_only = || {
-            let word = text.split_whitespace().next().unwrap_or("").to_uppercase();
-            not_volatile(&word)
-        };
         match statement {
             BoundStatement::Ddl(ddl) => {
                 if m.caller.is_some() {
-                    return Err(read_only());
+                    return Err(not_volatile(&ddl.command()));
                 }
                 self.must_be_writable(&ddl.command())?;
                 if let Some(what) = ddl.concurrently() {

@@ -222,7 +222,7 @@ impl Session {
     }
 
     /// Whatever is bound in a body is bound in this.
-    pub(super) fn with_context<T>(
+    pub(in crate::session) fn with_context<T>(
         &self,
         catalog: &Catalog,
         f: impl FnOnce(&BindContext<'_>) -> Result<T>,

@@ -20,6 +20,7 @@ mod trigger;
 mod weight;
 
 pub(super) use alone::may_end;
+pub(super) use record::is_row;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -338,7 +338,7 @@ impl Session {
     }
 }
 
-pub(super) fn is_row(ty: SqlType) -> bool {
+pub(in super::super) fn is_row(ty: SqlType) -> bool {
     ty.oid == oid::RECORD || made::is_composite(ty.oid)
 }
 

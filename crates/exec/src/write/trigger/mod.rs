@@ -26,7 +26,7 @@ use throng_sql::expr::Expr;
 use throng_sql::query::RelColumn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_to_change};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, Tid};
+use throng_types::{Datum, Error, Oid, Result, Tid, oid};
 
 pub use queue::Queue;
 pub use statement::Named;
@@ -464,7 +464,7 @@ async fn run(
         def: routine.clone(),
         args: Vec::new(),
         types: Vec::new(),
-        result: BodyResult::Row(columns.iter().map(|c| c.ty).collect()),
+        result: BodyResult::of_columns(oid::RECORD, columns),
         trigger: Some(Arc::new(call)),
         place: None,
     };

@@ -405,7 +405,12 @@ impl Run<'_> {
             }
             None => {}
             // A domain asks of rows that are there, not of those that are not.
-            Some(expr) if is_volatile(expr) || matches!(expr, Expr::ToDomain(..)) => {
+            // Users' functions are called where rows are copied.
+            Some(expr)
+                if is_volatile(expr)
+                    || expr.any(&mut |e| matches!(e, Expr::Routine(_)))
+                    || matches!(expr, Expr::ToDomain(..)) =>
+            {
                 rows.copy = true;
             }
             Some(expr) => column.missing = self.host.evaluate(expr)?,

@@ -337,7 +337,7 @@ impl Run<'_> {
 
     /// Defaults and conditions, of tables that stay, that call a function.
     fn collect_callers(&self, def: &RoutineDef, found: &mut Collector) {
-        let (defaults, constraints) = self.callers_of(def);
+        let (defaults, callers) = self.callers_of(def);
         for (table, attnum) in defaults {
             let Some(of) = self
                 .catalog()
@@ -346,19 +346,25 @@ impl Run<'_> {
             else {
                 continue;
             };
-            let dependent = format!(
-                "default value for column {} of {}",
+            let column = format!(
+                "column {} of {}",
                 quote_ident(&of.column(attnum).name),
                 self.describe(table)
             );
+            if of.column(attnum).generated.is_some() {
+                found.dependents.push((column, self.describe(def.oid)));
+                found.columns.push((table, attnum));
+                continue;
+            }
+            let dependent = format!("default value for {column}");
             found.dependents.push((dependent, self.describe(def.oid)));
             found.defaults.push((table, attnum));
         }
-        for constraint in constraints {
-            if !found.gone.contains(&constraint) {
-                let dependent = self.describe(constraint);
+        for caller in callers {
+            if !found.gone.contains(&caller) {
+                let dependent = self.describe(caller);
                 found.dependents.push((dependent, self.describe(def.oid)));
-                found.part(constraint);
+                found.part(caller);
             }
         }
     }

@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result};
 use super::Run;
 use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
-use crate::catalog::{ConstraintKind, RoutineDef};
+use crate::catalog::{ConstraintKind, IndexDef, RoutineDef};
 use crate::command::RoutineAttributes;
 
 impl Run<'_> {
@@ -124,7 +124,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Columns whose defaults, and constraints whose conditions, call a function.
+    /// Columns whose values, and constraints and indexes whose conditions and expressions, call a function.
     pub(super) fn callers_of(&self, def: &RoutineDef) -> (Vec<(Oid, u16)>, Vec<Oid>) {
         let calls = |text: &str| {
             crate::parse::symbols(text).is_ok_and(|symbols| {
@@ -136,7 +136,8 @@ impl Run<'_> {
         let mut defaults = Vec::new();
         for table in self.catalog().tables() {
             for (attnum, column) in table.live_columns() {
-                if column.default.as_deref().is_some_and(calls) {
+                let generated = column.generated.as_ref().map(|g| g.expr.as_str());
+                if column.default.as_deref().or(generated).is_some_and(calls) {
                     defaults.push((table.oid, attnum));
                 }
             }
@@ -145,7 +146,17 @@ impl Run<'_> {
         let constraints = constraints
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if calls(expr)))
             .map(|c| c.oid);
-        (defaults, constraints.collect())
+        let called = |index: &&Arc<IndexDef>| {
+            let texts = index.terms.exprs.iter().map(|e| &e.text);
+            texts.chain(&index.terms.predicate).any(|text| calls(text))
+        };
+        let catalog = self.catalog();
+        let indexes = catalog
+            .tables()
+            .into_iter()
+            .flat_map(|t| catalog.indexes_of(t.oid));
+        let indexes = indexes.filter(called).map(|index| index.oid);
+        (defaults, constraints.chain(indexes).collect())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Functions and procedures that users made.
 
 use serde::{Deserialize, Serialize};
-use throng_types::{Oid, oid};
+use throng_types::sqltype::made;
+use throng_types::{Oid, SqlType, oid};
 
 use super::{ViewUse, id};
 use crate::func::Volatility;
@@ -49,9 +50,19 @@ pub struct ArgDef {
     pub name: String,
     #[serde(with = "id")]
     pub ty: Oid,
+    /// The domain, or array of one, over that type that it is declared as.
+    #[serde(default, with = "id", skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Oid>,
     pub mode: ArgMode,
     /// SQL text of the default, cast to the argument's type.
     pub default: Option<String>,
+}
+
+impl ArgDef {
+    /// The type that it is declared as.
+    pub fn declared(&self) -> Oid {
+        self.domain.unwrap_or(self.ty)
+    }
 }
 
 /// What a routine does.
@@ -102,6 +113,9 @@ pub struct RoutineDef {
     /// `record` where it gives rows of several columns.
     #[serde(with = "id")]
     pub ret: Oid,
+    /// The domain, or array of one, over that type that it returns.
+    #[serde(default, with = "id", skip_serializing_if = "Option::is_none")]
+    pub ret_domain: Option<Oid>,
     /// The table whose rows it returns.
     #[serde(with = "id")]
     pub row_of: Option<Oid>,
@@ -138,7 +152,16 @@ impl RoutineDef {
     }
     /// The types that tell it from others of its name.
     pub fn input_types(&self) -> Vec<Oid> {
-        self.inputs().map(|a| a.ty).collect()
+        self.inputs().map(ArgDef::declared).collect()
+    }
+    /// The types of the values that it is given.
+    pub fn value_types(&self) -> Vec<SqlType> {
+        self.inputs().map(|a| SqlType::plain(a.ty)).collect()
+    }
+    /// The type that it is declared to return.
+    pub fn declared_ret(&self) -> Oid {
+        let row_type = self.row_of.and_then(made::composite_oid);
+        row_type.or(self.ret_domain).unwrap_or(self.ret)
     }
     /// How many of its last arguments may be left out.
     pub fn defaults(&self) -> usize {

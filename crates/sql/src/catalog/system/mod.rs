@@ -39,7 +39,7 @@ use foldhash::fast::FixedState;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
-use super::{Catalog, ViewDef, builtin};
+use super::{Catalog, IndexDef, ViewDef, builtin};
 pub use waiting::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
 
 /// The rows of a virtual relation.
@@ -134,6 +134,8 @@ pub trait SystemState {
     fn moment(&self, text: &str) -> Option<i64>;
     /// A view's query as SQL, its names as the session finds them.
     fn view_definition(&self, view: &ViewDef) -> Option<String>;
+    /// An index as the session would write it; none where that is as it is kept.
+    fn index_as_seen(&self, index: &IndexDef) -> Option<IndexDef>;
     /// Which of a view's columns can be written to; none where no row of it can.
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool>;
 }

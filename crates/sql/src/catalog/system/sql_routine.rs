@@ -184,6 +184,7 @@ fn definition(written: &Written) -> RoutineDef {
     let arg = |&(mode, name, ty): &Arg| ArgDef {
         name: name.to_owned(),
         ty,
+        domain: None,
         mode,
         default: None,
     };
@@ -195,6 +196,7 @@ fn definition(written: &Written) -> RoutineDef {
         kind: RoutineKind::Function,
         args: written.args.iter().map(arg).collect(),
         ret: written.ret,
+        ret_domain: None,
         row_of: None,
         set: written.rows > 0.0,
         strict: true,

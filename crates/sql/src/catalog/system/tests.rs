@@ -69,6 +69,9 @@ impl SystemState for Quiet {
     fn view_definition(&self, view: &ViewDef) -> Option<String> {
         Some(view.query.clone())
     }
+    fn index_as_seen(&self, _: &IndexDef) -> Option<IndexDef> {
+        None
+    }
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool> {
         vec![true; view.columns.len()]
     }

@@ -76,16 +76,16 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         Datum::Char(def.parallel as u8),
         def.inputs().count() as i16,
         def.defaults() as i16,
-        def.ret,
+        def.declared_ret(),
         Datum::array(Array::vector(
             oid::OID,
-            oids(&mut def.inputs().map(|a| a.ty))
+            oids(&mut def.inputs().map(ArgDef::declared))
         )),
         match only_inputs {
             true => Datum::Null,
             false => Datum::array(Array::from_items(
                 oid::OID,
-                oids(&mut def.args.iter().map(|a| a.ty))
+                oids(&mut def.args.iter().map(ArgDef::declared))
             )),
         },
         match only_inputs {
@@ -163,7 +163,7 @@ fn argument(
         text += &quote_ident(&arg.name);
         text.push(' ');
     }
-    text += &type_text(catalog, path, arg.ty);
+    text += &type_text(catalog, path, arg.declared());
     if let Some(default) = arg.default.as_ref().filter(|_| defaults) {
         text += " DEFAULT ";
         text += default;
@@ -187,7 +187,7 @@ pub fn result(catalog: &Catalog, path: &[Oid], def: &RoutineDef) -> Option<Strin
     }
     let ty = match def.row_of.and_then(|table| catalog.relation(table)) {
         Some(relation) => catalog.display_name(path, &relation),
-        None => type_text(catalog, path, def.ret),
+        None => type_text(catalog, path, def.declared_ret()),
     };
     Some(match def.set {
         true => format!("SETOF {ty}"),

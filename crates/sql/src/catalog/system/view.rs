@@ -57,15 +57,16 @@ pub(super) fn pg_tables(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     system.chain(tables).collect()
 }
 
-pub(super) fn pg_indexes(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_indexes(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let row_of = |index: &crate::catalog::IndexDef| {
         let table = catalog.table(index.table)?;
+        let seen = state.index_as_seen(index);
         Some(row![
             schema_name(catalog, table.schema),
             table.name.as_str(),
             index.name.as_str(),
             Datum::Null,
-            definition::index_definition(catalog, index, true),
+            definition::index_definition(catalog, seen.as_ref().unwrap_or(index), true),
         ])
     };
     catalog

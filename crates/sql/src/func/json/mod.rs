@@ -5,6 +5,7 @@
 
 mod access;
 mod aggregate;
+pub mod assign;
 pub(super) mod build;
 mod cast;
 mod edit;
