@@ -84,7 +84,7 @@ impl AnalyticsPool {
             .max_blocking_threads(2 * workers + 2)
             .thread_name("analytics")
             // Expressions are evaluated there too.
-            .thread_stack_size(throng_sql::parse::STACK)
+            .thread_stack_size(throng_types::stack::SIZE)
             .enable_time()
             .on_thread_start(move || {
                 let nth = started.fetch_add(1, Ordering::Relaxed);

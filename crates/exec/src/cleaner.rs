@@ -43,7 +43,7 @@ impl Cleaner {
         let (for_thread, engine) = (shared.clone(), Arc::downgrade(engine));
         let thread = std::thread::Builder::new()
             .name("cleaner".to_owned())
-            .stack_size(throng_sql::parse::STACK)
+            .stack_size(throng_types::stack::SIZE)
             .spawn(move || {
                 let _background = background("cleaner");
                 run(&for_thread, &engine);

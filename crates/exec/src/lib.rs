@@ -12,6 +12,7 @@ mod locks;
 mod maintenance;
 pub mod notify;
 mod objects;
+pub mod offload;
 mod placement;
 mod rows;
 pub mod run;

@@ -63,6 +63,8 @@ counters! {
     CheckpointSyncMs = "checkpoint_sync_ms";
     /// Deadlocks found, each ended by an error.
     Deadlock = "deadlocks";
+    /// Stretches of more than 10 ms in which a session held its event loop.
+    Stall = "stalls";
 }
 
 /// Counts `n` more on the calling thread.

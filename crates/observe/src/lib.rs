@@ -25,6 +25,7 @@ mod present;
 mod sampled;
 mod session;
 mod slots;
+pub mod stall;
 pub mod stop;
 mod table;
 mod wait;

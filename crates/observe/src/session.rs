@@ -28,6 +28,7 @@ use crate::histogram::add;
 use crate::object::{Holder, Object};
 use crate::present::{Present, PresentWait};
 use crate::slots::{self, Slot};
+use crate::stall;
 use crate::wait::record_held;
 use throng_sync::fetch_span_ahead;
 
@@ -215,6 +216,7 @@ impl<'a> Running<'a> {
             let index = throng_sync::thread_index() as u32 + 1;
             waits.thread.store(index, Ordering::Relaxed);
             slot.session.store(waits.pid, Ordering::Relaxed);
+            slot.since.store(since, Ordering::Relaxed);
             note_run(waits.pid);
         }
         Running {
@@ -269,7 +271,13 @@ impl Drop for Running<'_> {
             } else {
                 now_nanos()
             };
-            add(&self.slot.running, until.saturating_sub(self.since));
+            let ran = until.saturating_sub(self.since);
+            add(&self.slot.running, ran);
+            let pid = self.slot.session.load(Ordering::Relaxed);
+            if ran > stall::LONGEST && pid != 0 {
+                stall::note(self.slot, pid, ran);
+            }
+            self.slot.since.store(0, Ordering::Relaxed);
         }
         RUNNABLE.set(0);
         let outer = self.before.take();

@@ -21,6 +21,8 @@ pub(crate) struct Slot {
     background: AtomicU32,
     /// The session whose statement runs on this thread now; 0: none.
     pub(crate) session: AtomicU32,
+    /// Since when it has run in one go; 0: not known.
+    pub(crate) since: AtomicU64,
     /// The core whose event loop this is, and one; 0: none.
     pub(crate) core: AtomicU32,
     /// Nanoseconds in which sessions ran here.
@@ -68,6 +70,7 @@ impl Slot {
             generation: AtomicU64::new(0),
             background: AtomicU32::new(0),
             session: AtomicU32::new(0),
+            since: AtomicU64::new(0),
             core: AtomicU32::new(0),
             running: AtomicU64::new(0),
             blocked: AtomicU64::new(0),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, WithWrite};
-use throng_types::{Datum, Error, Result, Tid};
+use throng_types::{Datum, Error, Result, Tid, stack};
 
 use super::aggregate::AggregateOp;
 use super::append::AppendOp;
@@ -207,6 +207,7 @@ impl Execution {
     pub fn next(&mut self, env: Env<'_>, row: &mut Row) -> Step<bool> {
         let source = self.row_source();
         let plan = self.static_plan();
+        let current = self.current(plan);
         if self.stage.is_none() && !self.is_ready() {
             return Err(Error::unsupported("data-modifying WITH here").into());
         }
@@ -231,6 +232,11 @@ impl Execution {
         if self.root.is_none() {
             super::constant::check(&plan.suspects, &mut cx)?;
             self.root = Some(operator(source, &mut cx)?);
+        }
+        /// A row written, its indexes and keys included.
+        const WRITTEN: u32 = 15;
+        if !std::ptr::eq(source, current) {
+            cx.worked(WRITTEN);
         }
         match &mut self.root {
             Some(root) => {
@@ -299,6 +305,7 @@ impl Execution {
 
 /// Makes the operator of a node, its inputs included.
 pub fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
+    stack::check()?;
     if cx.parts.contains(&plan.id) {
         // What it did is counted where it runs.
         return Ok(Box::new(PartOp::new(plan)));

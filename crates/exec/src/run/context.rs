@@ -203,6 +203,12 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Something was done that takes as long as looking at so many rows.
+    #[inline]
+    pub fn worked(&mut self, rows: u32) {
+        self.turn.ticks = self.turn.ticks.saturating_sub(rows).max(1);
+    }
+
     /// What is done with a long value takes long.
     #[inline]
     pub fn meet(&mut self, value: &Datum) {

@@ -4,14 +4,15 @@
 //! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
 
 use throng_sql::expr::{DomainRules, Expr, Once, Place};
-use throng_sql::func::{Cast, CastContext, EvalResult, Function, typmod};
+use throng_sql::func::{Cast, CastContext, Function, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
-use throng_types::{Datum, Error, SqlType};
+use throng_types::{Datum, Error, SqlType, stack};
 
 use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};
+use crate::offload::{self, Callee, Site};
 
 /// Whether a condition is true of a row: NULL is not true.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
@@ -41,11 +42,21 @@ pub fn show(
 
 /// The value of `expr` over `row`.
 pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
-    Ok(match expr {
+    match expr {
         Expr::Const(value, _) => {
             cx.meet(value);
-            value.clone()
+            Ok(value.clone())
         }
+        Expr::Slot(at, _) => Ok(row[*at as usize].clone()),
+        _ => compute(expr, row, cx),
+    }
+}
+
+/// The same of what is computed.
+fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    stack::check()?;
+    Ok(match expr {
+        Expr::Const(value, _) => value.clone(),
         Expr::Slot(at, _) => row[*at as usize].clone(),
         Expr::Param(at, _) => match cx.params.get(usize::from(*at)) {
             Some(value) => value.clone(),
@@ -61,12 +72,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             value
         }
         Expr::Call { func, args, .. } => {
-            let value = call(args, row, cx, |cx, args| func.call(&cx.eval, args))?;
+            let value = call(args, row, cx, Callee::Function(func))?;
             cx.weigh(&value)?;
             value
         }
         Expr::Op { op, args, .. } => {
-            let value = call(args, row, cx, |cx, args| op.call(&cx.eval, args))?;
+            let value = call(args, row, cx, Callee::Operator(op))?;
             cx.weigh(&value)?;
             value
         }
@@ -80,8 +91,17 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             to,
             context,
         } => {
+            let at = cx.env.effects.at();
+            let site = Site {
+                args: std::slice::from_ref(arg),
+                at,
+            };
+            if let (Some(_), Some(value)) = (how, offload::answered(site, cx)) {
+                cx.weigh(&value)?;
+                return fitted(value, *to, *context);
+            }
             let value = eval(arg, row, cx)?;
-            return cast(value, *how, *to, *context, cx);
+            return cast(value, *how, (*to, *context), site, cx);
         }
         Expr::ToDomain(arg, rules) => {
             let value = eval(arg, row, cx)?;
@@ -278,12 +298,13 @@ fn no_parameter(at: u16) -> Error {
 }
 
 /// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.
-fn call(
-    args: &[Expr],
-    row: &[Datum],
-    cx: &mut Cx,
-    f: impl FnOnce(&Cx, &[Datum]) -> EvalResult,
-) -> Step<Datum> {
+fn call(args: &[Expr], row: &[Datum], cx: &mut Cx, callee: Callee) -> Step<Datum> {
+    let at = cx.env.effects.at();
+    let site = Site { args, at };
+    if let Some(value) = offload::answered(site, cx) {
+        return Ok(value);
+    }
+    let f = |cx: &Cx, args: &[Datum]| offload::call(callee, args, site, cx);
     Ok(match args {
         [] => f(cx, &[])?,
         [a] => {
@@ -369,8 +390,8 @@ fn branches(whens: &[(Expr, Expr)], default: &Expr, row: &[Datum], cx: &mut Cx) 
 fn cast(
     value: Datum,
     how: Option<&'static Cast>,
-    to: SqlType,
-    context: CastContext,
+    (to, context): (SqlType, CastContext),
+    site: Site<'_>,
     cx: &mut Cx,
 ) -> Step<Datum> {
     if value.is_null() {
@@ -378,20 +399,22 @@ fn cast(
     }
     let converted = match how {
         Some(cast) => {
-            let value = cast.apply(&cx.eval, &value)?;
+            let value = std::slice::from_ref(&value);
+            let value = offload::call(Callee::Cast(cast), value, site, cx)?;
             cx.weigh(&value)?;
             value
         }
         None => value,
     };
+    fitted(converted, to, context)
+}
+
+/// A value under its type's modifier.
+fn fitted(value: Datum, to: SqlType, context: CastContext) -> Step<Datum> {
     if to.typmod < 0 {
-        return Ok(converted);
+        return Ok(value);
     }
-    Ok(typmod::apply(
-        converted,
-        to,
-        context == CastContext::Explicit,
-    )?)
+    Ok(typmod::apply(value, to, context == CastContext::Explicit)?)
 }
 
 /// Subscripts; None where one is NULL.

@@ -7,6 +7,7 @@ use throng_types::Datum;
 
 use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, routine};
+use crate::offload::{self, Site};
 
 /// What a function gives: many values, or one.
 enum Rows {
@@ -16,10 +17,15 @@ enum Rows {
 }
 
 impl Rows {
-    fn start(func: &'static Function, args: &[Datum], cx: &Cx) -> Step<Rows> {
+    fn start(
+        func: &'static Function,
+        args: &[Datum],
+        site: Site<'_>,
+        cx: &Cx,
+    ) -> Step<Rows> {
         match func.body {
             Body::Set(_) if func.strict && args.iter().any(Datum::is_null) => Ok(Rows::One(None)),
-            Body::Set(start) => Ok(Rows::Set(start(&cx.eval, args)?)),
+            Body::Set(begin) => Ok(Rows::Set(offload::start(func, begin, args, site, cx)?)),
             Body::Scalar(_) => Ok(Rows::One(Some(func.call(&cx.eval, args)?))),
         }
     }
@@ -57,11 +63,15 @@ impl FunctionScanOp {
 
     fn fetch(&mut self, cx: &mut Cx) -> Step<bool> {
         if self.rows.is_none() {
+            let site = Site {
+                args: &self.plan.args,
+                at: cx.env.effects.at(),
+            };
             let mut args = Vec::with_capacity(self.plan.args.len());
             for arg in &self.plan.args {
                 args.push(eval(arg, &[], cx)?);
             }
-            self.rows = Some(Rows::start(self.plan.func, &args, cx)?);
+            self.rows = Some(Rows::start(self.plan.func, &args, site, cx)?);
             cx.evaluated();
             self.count = 0;
         }
@@ -139,21 +149,22 @@ impl ProjectSetOp {
     }
 
     fn start(&mut self, cx: &mut Cx) -> Step<()> {
-        self.sets.clear();
-        self.scalars.clear();
-        for expr in self.exprs {
+        // What was started stays so where another stops.
+        for expr in &self.exprs[self.sets.len()..] {
             match expr {
                 SetExpr::Scalar(expr) => {
                     self.scalars.push(eval(expr, &self.input_row, cx)?);
                     self.sets.push(None);
                 }
                 SetExpr::Set { func, args, .. } => {
+                    let at = cx.env.effects.at();
+                    let site = Site { args, at };
                     let mut values = Vec::with_capacity(args.len());
                     for arg in args {
                         values.push(eval(arg, &self.input_row, cx)?);
                     }
+                    self.sets.push(Some(Rows::start(func, &values, site, cx)?));
                     self.scalars.push(Datum::Null);
-                    self.sets.push(Some(Rows::start(func, &values, cx)?));
                 }
                 SetExpr::Routine(call) => {
                     let values = routine::Values::start(call, &self.input_row, cx)?;
@@ -161,9 +172,9 @@ impl ProjectSetOp {
                     self.sets.push(Some(Rows::Routine(call, values)));
                 }
             }
+            cx.evaluated();
         }
         self.started = true;
-        cx.evaluated();
         Ok(())
     }
 }
@@ -177,6 +188,8 @@ impl Operator for ProjectSetOp {
                 }
                 self.have_row = true;
                 self.started = false;
+                self.sets.clear();
+                self.scalars.clear();
             }
             if !self.started {
                 self.start(cx)?;

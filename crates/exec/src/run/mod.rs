@@ -45,6 +45,8 @@ use throng_types::Datum;
 use throng_types::Tid;
 use throng_types::{Error, FileId};
 
+use crate::offload::LongCall;
+
 pub use context::Cx;
 
 /// A row on its way: cleared and filled by each `next`, so that its memory serves all rows.
@@ -58,6 +60,8 @@ pub enum Stop {
     Lock(LockRequest),
     /// A user's function must be run first; the answer is left among the effects.
     Call(Box<routine::CallRequest>),
+    /// A value must be computed by another thread first; it is left among the effects.
+    Long(Box<LongCall>),
     /// The analytics pool must run this part of the plan first; its rows are left in [`Cx::part`].
     Part(&'static throng_sql::plan::Plan),
     /// This statement has used its share of the core for now.

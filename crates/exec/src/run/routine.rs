@@ -46,8 +46,8 @@ pub struct CallRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPlace {
     /// Its address: a plan's expressions stay where they are.
-    call: usize,
-    at: usize,
+    pub(crate) call: usize,
+    pub(crate) at: usize,
 }
 
 /// What a function gave: rows of its columns, or of one value.

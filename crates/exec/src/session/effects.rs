@@ -17,6 +17,7 @@ use std::time::Instant;
 use throng_txn::{LockMode, LockScope, LockTag};
 use throng_types::{Datum, Oid};
 
+use crate::offload::{Callee, Outcome};
 use crate::run::routine::{CallPlace, CallResult};
 
 /// One effect.
@@ -44,6 +45,14 @@ pub enum Effect {
     /// A volatile subquery was begun, by its number among the plan's.
     Began {
         subplan: u32,
+    },
+    /// A value was computed by another thread.
+    Computed {
+        callee: Callee,
+        args: Arc<[Datum]>,
+        value: Outcome,
+        /// Where its arguments began, if they may be others when they are computed again.
+        place: Option<CallPlace>,
     },
 }
 
@@ -149,6 +158,46 @@ impl Effects {
         })?;
         self.at.set(at + 1);
         Some(result)
+    }
+
+    /// Whether the evaluation has not come to all that was had.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        self.at.get() < self.log.borrow().len()
+    }
+
+    /// The value that was computed at this place, if it is what `fits`.
+    pub fn computed(&self, fits: impl FnOnce(&Callee, &[Datum]) -> bool) -> Option<Outcome> {
+        let log = self.log.borrow();
+        let at = self.at.get();
+        match log.get(at) {
+            Some(Effect::Computed {
+                callee,
+                args,
+                value,
+                ..
+            }) if fits(callee, args) => {
+                self.at.set(at + 1);
+                Some(value.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The value that was computed for the call at this place; its arguments' effects are passed over with it.
+    pub fn computed_at(&self, wanted: CallPlace) -> Option<Outcome> {
+        let log = self.log.borrow();
+        let mut values = log.iter().enumerate().skip(self.at.get());
+        let (at, value) = values.find_map(|(at, effect)| match effect {
+            Effect::Computed {
+                value,
+                place: Some(place),
+                ..
+            } if *place == wanted => Some((at, value.clone())),
+            _ => None,
+        })?;
+        self.at.set(at + 1);
+        Some(value)
     }
 
     /// The effect that was had at this place, if it fits; else `make` is had now.

@@ -739,6 +739,7 @@ async fn settle(
             Ok(())
         }
         Stop::Call(request) => routine::answer(&request, env).await,
+        Stop::Long(call) => call.answer(env).await,
         Stop::Part(part) => execution.run_part(part, env).await,
         stop => wait(stop, env, patience).await,
     }
@@ -746,18 +747,30 @@ async fn settle(
 
 /// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for until the next attempt.
 pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> Result<()> {
-    if let Stop::Call(request) = &stop {
-        routine::answer(request, env).await?;
-    }
+    // Answers are noted where the evaluation has stopped, before it begins again.
+    let stop = match stop {
+        Stop::Call(request) => {
+            let answered = routine::answer(&request, env).await;
+            env.effects.again();
+            return answered;
+        }
+        Stop::Long(call) => {
+            let answered = call.answer(env).await;
+            env.effects.again();
+            return answered;
+        }
+        other => other,
+    };
     env.effects.again();
     match stop {
-        Stop::Call(_) => Ok(()),
         Stop::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
         Stop::Yield => {
             tokio::task::yield_now().await;
             Ok(())
         }
-        Stop::Lock(_) | Stop::Part(_) => Err(not_of_an_expression()),
+        Stop::Lock(_) | Stop::Part(_) | Stop::Call(_) | Stop::Long(_) => {
+            Err(not_of_an_expression())
+        }
         Stop::Error(e) => Err(e),
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn not_volatile(command: &str) -> Error {
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
 }
 
-/// Calls inside calls. A level takes stack: this many fit into [`throng_sql::parse::STACK`] in a build without optimisation.
+/// Calls inside calls. A level takes stack: this many fit into [`throng_types::stack::SIZE`] in a build without optimisation.
 pub(super) const DEEPEST: u32 = 300;
 
 /// What a statement of a body was planned for.

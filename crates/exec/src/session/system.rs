@@ -6,7 +6,7 @@ use std::sync::Arc;
 use throng_sql::bind;
 use throng_sql::catalog::system::{
     CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo,
-    SettingInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
+    SettingInfo, StallInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Catalog, IndexDef, Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
@@ -226,6 +226,10 @@ impl SystemState for SessionHost<'_> {
 
     fn structures(&self) -> Vec<StructureInfo> {
         self.structure_rows()
+    }
+
+    fn stalls(&self) -> Vec<StallInfo> {
+        self.stall_rows()
     }
 
     fn now(&self) -> i64 {

@@ -1,19 +1,25 @@
-//! `throng.waits`, `throng.waiting_now` and `throng.structures`: what [`throng_observe`] counted, with the names of things.
+//! `throng.waits`, `throng.waiting_now`, `throng.stalls` and `throng.structures`: what [`throng_observe`] counted, with the names of things.
 
 mod object;
 mod remedy;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use throng_observe::{
     Holder, Object, PresentWait, Scope, WaitClass, WaitEvent, WaitRow, background_now, now_nanos,
     present_of_thread, running_nanos, thread_name,
 };
-use throng_sql::catalog::system::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
+use throng_observe::stall::{Stall, Statement, describe_by, stalls};
+use throng_sql::catalog::system::{
+    HolderInfo, StallInfo, StructureInfo, WaitInfo, WaitingInfo,
+};
 use throng_txn::SessionStatus;
 use throng_types::Oid;
 
 use super::host::SessionHost;
+use super::system::from_unix;
+use crate::engine::Engine;
 use object::Names;
 use remedy::Remedies;
 
@@ -22,6 +28,25 @@ const SHOWN: usize = 100;
 
 /// Sessions by number.
 type Sessions = HashMap<u32, SessionStatus>;
+
+/// What a session runs or ran last.
+fn statement_of(session: &SessionStatus) -> Statement {
+    Statement {
+        user: session.info.user_oid,
+        text: session.query.chars().take(SHOWN).collect(),
+    }
+}
+
+impl Engine {
+    /// Has the stalls of the calling thread's event loop shown with what the sessions ran.
+    pub fn describe_stalls(self: &Arc<Engine>) {
+        let engine = Arc::downgrade(self);
+        describe_by(move |pid| {
+            let sessions = engine.upgrade()?.sys.sessions();
+            sessions.iter().find(|s| s.pid == pid).map(statement_of)
+        });
+    }
+}
 
 impl SessionHost<'_> {
     fn sessions_by_pid(&self) -> Sessions {
@@ -95,6 +120,29 @@ impl SessionHost<'_> {
         );
         found.sort_by_key(|row| std::cmp::Reverse(row.waited_nanos));
         found
+    }
+
+    pub(super) fn stall_rows(&self) -> Vec<StallInfo> {
+        let sessions = self.sessions_by_pid();
+        let row_of = |stall: Stall| {
+            let statement = stall.statement.or_else(|| {
+                let session = sessions.get(&stall.pid)?;
+                Some(statement_of(session))
+            });
+            StallInfo {
+                core: stall.core as i32,
+                began: from_unix(stall.began),
+                nanos: stall.nanos,
+                running: stall.running,
+                session: HolderInfo {
+                    pid: Some(stall.pid as i32),
+                    user: statement.as_ref().map(|s| Oid(s.user)),
+                    does: statement.map(|s| s.text),
+                    ..HolderInfo::default()
+                },
+            }
+        };
+        stalls().into_iter().map(row_of).collect()
     }
 
     pub(super) fn structure_rows(&self) -> Vec<StructureInfo> {

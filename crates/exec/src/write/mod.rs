@@ -614,6 +614,10 @@ pub fn constant_blocking(expr: Expr, env: Env<'_>) -> Result<Datum> {
             Err(Stop::Wait(wait)) => wait.block()?,
             Err(Stop::Yield) => {}
             Err(Stop::Lock(_) | Stop::Part(_)) => return Err(not_of_an_expression()),
+            Err(Stop::Long(call)) => {
+                call.answer_here(env)?;
+                env.effects.again();
+            }
             Err(Stop::Call(request)) => {
                 let what = format!("calling the function {} here", request.def.name);
                 return Err(Error::unsupported(what));

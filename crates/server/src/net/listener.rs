@@ -24,6 +24,7 @@ use tokio::task::LocalSet;
 use throng_disk::descriptors;
 use throng_exec::{Engine, Placement};
 use throng_sync::Load;
+use throng_types::stack;
 
 use super::connection::{self, Host, Room};
 use super::outbox::Outbox;
@@ -91,6 +92,7 @@ impl Loops {
         tls: Option<Tls>,
     ) -> io::Result<Loops> {
         let cause = Arc::<Cause>::default();
+        throng_exec::offload::place(placement);
         let loops = placement
             .cores()
             .iter()
@@ -172,10 +174,11 @@ fn start_loop(
     let (placement, for_blocking) = (placement.clone(), placement.clone());
     let builder = std::thread::Builder::new().name(format!("loop-{core}"));
     let thread = builder
-        .stack_size(throng_sql::parse::STACK)
+        .stack_size(stack::SIZE)
         .spawn(move || {
             placement.bind(core);
             throng_observe::this_is_core(core);
+            engine.describe_stalls();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
@@ -206,6 +209,7 @@ fn start_loop(
 /// they wait for the loop's time slice to end, which is milliseconds. On an idle core this returns at once. While others may be
 /// waiting for rows that sessions of this loop have changed, it hurries on.
 fn give_way() {
+    stack::give_back();
     if throng_txn::writers_here() == 0 {
         throng_sync::yield_core();
     }

@@ -91,12 +91,12 @@ impl Binder<'_> {
                 };
                 let inner = if *lateral { &within } else { &beside };
                 let query = self.in_clause(Clause::From, |b| b.query(query, Some(inner)))?;
-                let kind = RelKind::Subquery {
-                    query: Box::new(query.clone()),
-                    lateral: *lateral,
-                };
                 let columns = query.columns();
                 let shapes = self.record_shapes(&query);
+                let kind = RelKind::Subquery {
+                    query: Box::new(query),
+                    lateral: *lateral,
+                };
                 let named = self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref())?;
                 self.note_records(&named.0, shapes);
                 Ok(named)

@@ -64,7 +64,7 @@ mod with;
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid, stack};
 
 use crate::catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use crate::command::{Bound, BoundStatement};
@@ -265,7 +265,6 @@ struct Binder<'a> {
     clause: Clause,
     /// Where columns were named, for complaints about them later.
     seen: Vec<(RelId, i16, ast::Pos)>,
-    depth: u32,
     /// The next select list's untyped constants stay so: the columns they go into decide.
     keep_untyped: bool,
     /// Where each item of the select list just bound was written.
@@ -317,7 +316,6 @@ impl<'a> Binder<'a> {
             notices: vec![],
             clause: Clause::Other("this"),
             seen: vec![],
-            depth: 0,
             keep_untyped: false,
             target_places: vec![],
             levels: vec![],
@@ -387,15 +385,10 @@ impl<'a> Binder<'a> {
         result
     }
 
-    /// One level deeper; the parser's bound holds here too, but queries multiply it.
+    /// One level deeper.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.depth += 1;
-        if self.depth > parse::MAX_DEPTH * 2 {
-            return Err(parse::too_deep());
-        }
-        let result = f(self);
-        self.depth -= 1;
-        result
+        stack::check()?;
+        f(self)
     }
 
     fn statement(&mut self, statement: &ast::Statement) -> Result<BoundStatement> {

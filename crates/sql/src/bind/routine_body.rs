@@ -447,12 +447,11 @@ impl Binder<'_> {
         let levels = std::mem::take(&mut self.levels);
         let windows = std::mem::take(&mut self.windows);
         let keep_untyped = std::mem::take(&mut self.keep_untyped);
-        let (clause, depth, views) = (self.clause, self.depth, self.views.len());
+        let (clause, views) = (self.clause, self.views.len());
         let (notices, ctes) = (self.notices.len(), self.ctes.len());
         let seen = self.seen.len();
         let bound = bind(self);
         self.views.truncate(views);
-        self.depth = depth;
         self.clause = clause;
         self.seen.truncate(seen);
         self.keep_untyped = keep_untyped;

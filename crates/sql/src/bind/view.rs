@@ -21,7 +21,9 @@ use crate::func::{CastContext, EvalContext, find_cast};
 use crate::io::{FormatSettings, IntervalStyle};
 use crate::parse::{self, ast};
 use crate::query::walk::{Part, PartMut};
-use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select};
+use crate::query::{
+    self, Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select,
+};
 
 /// Where a view's text is bound: it names everything else with its schema.
 pub(super) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
@@ -480,7 +482,11 @@ impl Binder<'_> {
     ) -> Result<(FromItem, Names)> {
         // The view comes before what it reads.
         let place = self.accesses.len();
-        let query = self.view_rows(view)?;
+        let query = match self.defining {
+            // A definition names the view and is not run: what the view reads is nothing to it.
+            true => self.no_rows(view),
+            false => self.view_rows(view)?,
+        };
         let columns = view_rel_columns(view);
         let kind = RelKind::View {
             view: view.clone(),
@@ -496,6 +502,29 @@ impl Binder<'_> {
             table.schema.clone_from(&schema);
         }
         Ok((item, names))
+    }
+
+    /// A query with a view's columns that stands for the view's own.
+    fn no_rows(&mut self, view: &ViewDef) -> Query {
+        let target = |column: &ViewColumn| query::Target {
+            expr: Expr::null(column.ty),
+            name: column.name.clone(),
+        };
+        let columns = view.columns.iter().map(target).collect();
+        Query {
+            body: Body::Values {
+                rows: vec![],
+                columns,
+            },
+            order: vec![],
+            limit: None,
+            ties: false,
+            offset: None,
+            locks: vec![],
+            output: self.new_rel(),
+            ctes: vec![],
+            outside: vec![],
+        }
     }
 
     /// As which role what a view reads is read.

@@ -2,7 +2,7 @@
 
 use throng_observe::heap;
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result};
+use throng_types::{Datum, Error, Result, interrupt};
 
 /// The longest value PostgreSQL allocates.
 const MAX_BYTES: usize = 0x3fff_ffff;
@@ -11,6 +11,7 @@ const MAX_BYTES: usize = 0x3fff_ffff;
 /// the memory they may have.
 #[inline]
 pub fn fits(bytes: usize) -> Result<()> {
+    interrupt::expect(bytes)?;
     match bytes <= MAX_BYTES && heap::has_room(bytes) {
         true => Ok(()),
         false => Err(refusal(bytes, "requested length too large".into())),
@@ -20,6 +21,7 @@ pub fn fits(bytes: usize) -> Result<()> {
 /// The same for a string that is put together from parts, of which PostgreSQL says it otherwise.
 #[inline]
 pub fn buffer_fits(bytes: usize) -> Result<()> {
+    interrupt::expect(bytes)?;
     match bytes <= MAX_BYTES && heap::has_room(bytes) {
         true => Ok(()),
         false => {

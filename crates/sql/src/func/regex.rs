@@ -10,12 +10,12 @@ mod node;
 mod parse;
 mod program;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Result, interrupt};
 
 use dissect::{Dissection, Kept, Part};
 use node::{Node, Prefer};
@@ -170,6 +170,7 @@ impl Regex {
 
     /// The first match that begins at a byte or behind it.
     pub fn match_at(&self, text: &str, from: usize) -> Result<Option<Match>> {
+        interrupt::poll()?;
         let this = &*self.0;
         if this.unambiguous {
             let found = this.search.as_ref().and_then(|s| s.captures_at(text, from));
@@ -181,19 +182,23 @@ impl Regex {
         let plan = this.plan.get_or_init(|| Plan::of(&this.node).ok());
         let plan = plan.as_ref().ok_or_else(too_complex)?;
         let dissection = Dissection {
-            scan: Scan {
-                text,
-                steps: Cell::new(0),
-            },
+            scan: Scan::new(text),
             ignore_case: this.ignore_case,
             refers_back: this.refers_back,
         };
         let mut start = from;
+        // Where the first match ends that begins at `start` or behind it: it begins no later.
+        let mut first_end = None;
         loop {
             if let Some(search) = &this.search {
                 match search.find_at(text, start) {
                     Some(found) => start = found.start(),
                     None => return Ok(None),
+                }
+            } else if first_end.is_none_or(|end| start > end) {
+                first_end = dissection.scan.first_end(&plan.whole, start);
+                if first_end.is_none() {
+                    return dissection.unbroken(None);
                 }
             }
             let mut wrong = None;
@@ -201,10 +206,11 @@ impl Regex {
                 let mut kept: Kept = vec![None; this.groups + 1];
                 kept[0] = Some((start, end));
                 if dissection.take(&plan.part, start, end, &mut kept)? {
-                    return Ok(Some(Match(kept)));
+                    return dissection.unbroken(Some(Match(kept)));
                 }
                 wrong = Some(end);
             }
+            dissection.unbroken(())?;
             match text[start..].chars().next() {
                 Some(c) => start += c.len_utf8(),
                 None => return Ok(None),

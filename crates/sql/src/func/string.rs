@@ -124,11 +124,27 @@ fn bit_length(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok((text(&args[0]).len() as i32 * 8).into())
 }
 
-/// One character for one character: what has no single counterpart stays.
-fn mapped<I: Iterator<Item = char>>(c: char, map: fn(char) -> I) -> char {
-    let mut counterparts = map(c);
+/// Unicode's simple mapping, one character for one character: what has no single counterpart stays.
+fn lower_char(c: char) -> char {
+    let mut counterparts = c.to_lowercase();
     match (counterparts.next(), counterparts.next()) {
         (Some(one), None) => one,
+        // The one letter whose full mapping is longer and that has a simple one.
+        _ if c == 'İ' => 'i',
+        _ => c,
+    }
+}
+
+/// As [`lower_char`], the other way.
+fn upper_char(c: char) -> char {
+    let mut counterparts = c.to_uppercase();
+    match (counterparts.next(), counterparts.next(), c) {
+        (Some(one), None, _) => one,
+        // Greek letters with an iota below, whose full mapping writes it behind.
+        (.., '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}') => {
+            char::from_u32(c as u32 + 8).unwrap_or(c)
+        }
+        (.., '\u{1fb3}' | '\u{1fc3}' | '\u{1ff3}') => char::from_u32(c as u32 + 9).unwrap_or(c),
         _ => c,
     }
 }
@@ -136,7 +152,7 @@ pub fn lowered(s: &str) -> String {
     if s.is_ascii() {
         return s.to_ascii_lowercase();
     }
-    s.chars().map(|c| mapped(c, char::to_lowercase)).collect()
+    s.chars().map(lower_char).collect()
 }
 fn lower(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(lowered(text(&args[0])).into())
@@ -146,17 +162,14 @@ fn upper(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if s.is_ascii() {
         return Ok(s.to_ascii_uppercase().into());
     }
-    Ok(s.chars()
-        .map(|c| mapped(c, char::to_uppercase))
-        .collect::<String>()
-        .into())
+    Ok(s.chars().map(upper_char).collect::<String>().into())
 }
 fn initcap(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let mut in_word = false;
     let case = |c: char| {
         let cased = match in_word {
-            true => mapped(c, char::to_lowercase),
-            false => mapped(c, char::to_uppercase),
+            true => lower_char(c),
+            false => upper_char(c),
         };
         in_word = c.is_alphanumeric();
         cased

@@ -98,7 +98,7 @@ impl Parser<'_> {
 
     /// Operators after `left` that bind at least as tightly as `min`.
     pub(super) fn infix(&mut self, mut left: Expr, min: u8) -> Result<Expr> {
-        let start_depth = self.depth;
+        let links = self.links;
         // A non-associative operator just applied: its like cannot follow.
         let mut barred = 0u8;
         loop {
@@ -113,14 +113,10 @@ impl Parser<'_> {
                 level::IS | level::COMPARE | level::RANGE => found,
                 _ => 0,
             };
-            // A chain of operators nests to the left: it counts as depth too.
-            self.depth += 1;
-            if self.depth > super::MAX_DEPTH * 2 {
-                return Err(super::too_deep());
-            }
+            self.link()?;
             left = self.infix_one(left, found)?;
         }
-        self.depth = start_depth;
+        self.links = links;
         Ok(left)
     }
 
@@ -200,11 +196,10 @@ impl Parser<'_> {
             _ if self.is("overlaps") => self.overlaps(left)?,
             _ => {
                 let op = self.operator()?;
-                if let Some(quantified) = self.quantified(left.clone(), &op)? {
-                    return Ok(Expr {
-                        node: quantified,
-                        pos: op.pos,
-                    });
+                if self.is_quantified() {
+                    let pos = op.pos;
+                    let node = self.quantified(left, op)?;
+                    return Ok(Expr { node, pos });
                 }
                 let right = self.expr_at(found + 1)?;
                 Node::Binary {
@@ -391,15 +386,13 @@ impl Parser<'_> {
             (LikeKind::ILike, true) => "!~~*",
             (LikeKind::Similar, _) => "",
         };
-        if kind != LikeKind::Similar {
+        if kind != LikeKind::Similar && self.is_quantified() {
             let op = Operator {
                 schema: None,
                 name: name.into(),
                 pos,
             };
-            if let Some(quantified) = self.quantified(left.clone(), &op)? {
-                return Ok(quantified);
-            }
+            return self.quantified(left, op);
         }
         let pattern = Box::new(self.expr_at(level::OTHER)?);
         let escape = match self.word("escape") {
@@ -466,10 +459,11 @@ impl Parser<'_> {
     }
 
     /// `ANY (…)`, `SOME (…)` or `ALL (…)` after an operator.
-    fn quantified(&mut self, left: Expr, op: &Operator) -> Result<Option<Node>> {
-        if !self.any_of(&["any", "some", "all"]) || !self.is_punct_at(1, '(') {
-            return Ok(None);
-        }
+    fn is_quantified(&self) -> bool {
+        self.any_of(&["any", "some", "all"]) && self.is_punct_at(1, '(')
+    }
+
+    fn quantified(&mut self, left: Expr, op: Operator) -> Result<Node> {
         let all = self.is("all");
         self.advance();
         self.expect('(')?;
@@ -482,12 +476,12 @@ impl Parser<'_> {
             Content::Exprs(_) => return Err(self.unexpected()),
         };
         self.expect(')')?;
-        Ok(Some(Node::Quantified {
+        Ok(Node::Quantified {
             left: Box::new(left),
-            op: op.clone(),
+            op,
             all,
             right,
-        }))
+        })
     }
 
     /// Between parentheses: a query, or expressions. Decided without going back: an opening

@@ -6,7 +6,7 @@
 //! name, and a bound on nesting instead of a stack overflow.
 //!
 //! What it promises: any text whatever gives statements or an error, in time linear in the text
-//! (but for a few bounded look-aheads), with nesting of at most [`MAX_DEPTH`].
+//! (but for a few bounded look-aheads), with nesting that the thread's stack bounds ([`stack`]).
 
 pub mod ast;
 mod ast_write;
@@ -39,7 +39,7 @@ pub(crate) mod walk;
 mod window;
 
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Result, stack};
 
 use crate::io::scalar::is_space;
 use ast::{Name, Parsed, Pos, Statement};
@@ -49,14 +49,6 @@ use lexer::{Kind, Token};
 pub use lexer::{error_at, truncate_name};
 pub use routine::routine_statements;
 pub(crate) use utility::option_is_on;
-
-/// Deepest nesting of expressions, queries and joins. Everything that walks a tree recursively
-/// (binder, planner, evaluator, drop) relies on it.
-pub const MAX_DEPTH: u32 = 250;
-
-/// Bytes of stack that a thread needs to take statements of that depth through binding, planning
-/// and evaluation, in a build without optimisation.
-pub const STACK: usize = 32 << 20;
 
 /// All statements of a text, empty ones left out.
 ///
@@ -226,6 +218,9 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
+    /// Links of the chains around the place in hand, and how many there may be.
+    links: usize,
+    most_links: usize,
     /// In a `b_expr`, outside of what is enclosed in it: COLLATE is not the expression's.
     restricted: bool,
     /// The INTO of the SELECT that was read, and where it was.
@@ -239,6 +234,8 @@ impl<'a> Parser<'a> {
             tokens: lexer::tokenize(sql)?,
             at: 0,
             depth: 0,
+            links: 0,
+            most_links: stack::longest_chain(),
             restricted: false,
             into: None,
         })
@@ -291,13 +288,20 @@ impl<'a> Parser<'a> {
 
     /// Runs `f` one level deeper; 54001 where that is too deep.
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        stack::check()?;
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(too_deep());
-        }
         let result = f(self);
         self.depth -= 1;
         result
+    }
+
+    /// A chain that nests to its left gets another link; 54001 where it has too many. It is read by a loop, but walked deep.
+    fn link(&mut self) -> Result<()> {
+        self.links += 1;
+        match self.links > self.most_links {
+            true => Err(stack::exceeded()),
+            false => Ok(()),
+        }
     }
 
     fn is_punct(&self, c: char) -> bool {
@@ -534,13 +538,6 @@ impl<'a> Parser<'a> {
             }
         }
     }
-}
-
-#[cold]
-pub(crate) fn too_deep() -> Error {
-    Error::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(format!(
-        "Expressions, subqueries and joins may nest {MAX_DEPTH} levels deep."
-    ))
 }
 
 #[cfg(test)]

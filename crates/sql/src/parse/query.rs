@@ -115,7 +115,7 @@ impl Parser<'_> {
     }
 
     fn set_tail(&mut self, mut left: Query, min: u8) -> Result<Query> {
-        let start_depth = self.depth;
+        let (links, depth) = (self.links, self.depth);
         loop {
             let (op, level) = match self.peek_word() {
                 Some("union") => (SetOp::Union, 1),
@@ -126,10 +126,8 @@ impl Parser<'_> {
             if level < min {
                 break;
             }
+            self.link()?;
             self.depth += 1;
-            if self.depth > super::MAX_DEPTH {
-                return Err(super::too_deep());
-            }
             self.advance();
             let all = self.word("all");
             if !all {
@@ -145,7 +143,7 @@ impl Parser<'_> {
             };
             left = bare(body, pos);
         }
-        self.depth = start_depth;
+        (self.links, self.depth) = (links, depth);
         Ok(left)
     }
 
@@ -475,7 +473,7 @@ impl Parser<'_> {
     }
 
     fn joins(&mut self, mut left: TableRef) -> Result<TableRef> {
-        let start_depth = self.depth;
+        let links = self.links;
         loop {
             let pos = self.pos();
             if self.words(&["cross", "join"]) {
@@ -498,12 +496,9 @@ impl Parser<'_> {
                 };
                 left = join(kind, left, right, on, pos);
             }
-            self.depth += 1;
-            if self.depth > super::MAX_DEPTH {
-                return Err(super::too_deep());
-            }
+            self.link()?;
         }
-        self.depth = start_depth;
+        self.links = links;
         Ok(left)
     }
 

@@ -302,16 +302,15 @@ fn nesting_is_bounded_not_the_stack() {
     parse(&format!("select 1 in (1{})", ", 1".repeat(100_000))).unwrap();
 }
 
-/// What the parser lets through, binder and planner can walk on the stack that [`STACK`] asks for.
+/// Whatever the depth, a statement is planned or refused; a thousand levels are planned.
 #[test]
-fn as_deep_as_allowed_can_be_planned() {
-    let thread = std::thread::Builder::new().stack_size(STACK);
-    thread.spawn(plan_the_deepest).unwrap().join().unwrap();
+fn depth_is_planned_or_refused() {
+    let thread = std::thread::Builder::new().stack_size(stack::SIZE);
+    thread.spawn(plan_deep).unwrap().join().unwrap();
 }
 
-fn plan_the_deepest() {
+fn plan_deep() {
     let bench = crate::testing::Workbench::new("create table t (a int, b text)");
-    let most = MAX_DEPTH as usize;
     let nested = [
         ("select ", "(", "1", ")"),
         ("select ", "- ", "a from t", ""),
@@ -322,21 +321,39 @@ fn plan_the_deepest() {
         ("", "select * from (", "select 1", ") x"),
         ("", "with a as (", "select 1", ") select * from a"),
         ("select 1", " + 1", "", ""),
+        ("select a from t where true", " and a + 1 > 0", "", ""),
+        ("select 1", " union all select 1", "", ""),
         ("select 1", " union select 1", "", ""),
-        ("select * from t t0", " natural join t", "", ""),
+        ("select 1", " except select 1", "", ""),
     ];
     for (start, open, middle, close) in nested {
-        // The deepest that is parsed.
-        let at = |n: usize| format!("{start}{}{middle}{}", open.repeat(n), close.repeat(n));
-        let deepest = (1..=2 * most + 2)
-            .rev()
-            .find(|n| parse(&at(*n)).is_ok())
-            .unwrap();
-        assert!(deepest >= 30, "{open} {deepest}");
-        let sql = at(deepest);
-        let bound = bench.bind_one(&sql).map_err(|e| e.to_string());
-        let _ = bound.map(|b| bench.plan(b));
+        for n in [1_000, 30_000, 200_000] {
+            let sql = format!("{start}{}{middle}{}", open.repeat(n), close.repeat(n));
+            let parsed = parse(&sql);
+            let bound = parsed.and_then(|_| bench.bind_one(&sql));
+            match bound.and_then(|b| bench.plan(b).unwrap()) {
+                Ok(_) => {}
+                Err(e) => {
+                    assert_eq!(e.code(), state::STATEMENT_TOO_COMPLEX, "{open} {n}: {e:?}");
+                    assert!(n > 1_000, "{open} {n}: {e:?}");
+                }
+            }
+        }
     }
+}
+
+#[test]
+fn a_chain_of_with_queries_is_planned() {
+    let thread = std::thread::Builder::new().stack_size(stack::SIZE);
+    let plan = || {
+        let bench = crate::testing::Workbench::new("create table t (a int, b text)");
+        let link = |i| format!(", c{i} as (select x + 1 as x from c{})", i - 1);
+        let links: String = (1..2_500).map(link).collect();
+        let sql = format!("with c0 as (select 1 as x){links} select x from c2499");
+        let bound = bench.bind_one(&sql).unwrap();
+        bench.plan(bound).unwrap().unwrap();
+    };
+    thread.spawn(plan).unwrap().join().unwrap();
 }
 
 /// Words and signs that, in any order, come near to being SQL.

@@ -205,7 +205,7 @@ impl Planner<'_> {
         let selectivity = self.shares(&conditions, Some(source.rel));
         let rows = at_least_one(size.rows * selectivity);
         let seq_cost = f64::from(size.pages) * cost::SEQ_PAGE
-            + size.rows * (cost::TUPLE + cost::OPERATOR * conditions.len() as f64)
+            + size.rows * (cost::TUPLE + cost::OPERATOR * cost::tests(&conditions))
             + if self.ctx.enable_seqscan {
                 0.0
             } else {

@@ -3,6 +3,7 @@
 use throng_types::{SqlType, oid};
 
 use super::Cost;
+use crate::expr::Expr;
 
 pub(super) const SEQ_PAGE: f64 = 1.0;
 /// A page found through an index. Nearer to sequential than PostgreSQL's 4: most are in memory.
@@ -71,6 +72,15 @@ fn most_bytes(ty: SqlType) -> Option<u32> {
         }
         _ => None,
     }
+}
+
+/// What conditions test of a row, each arm of a disjunction by itself.
+pub(super) fn tests(conditions: &[Expr]) -> f64 {
+    let of = |condition: &Expr| match condition {
+        Expr::And(parts) | Expr::Or(parts) => tests(parts),
+        _ => 1.0,
+    };
+    conditions.iter().map(of).sum()
 }
 
 /// The input with `operators` more computed for each row.

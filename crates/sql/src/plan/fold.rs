@@ -2,7 +2,7 @@
 
 use throng_types::datum::Array;
 use throng_types::sqltype::element_of;
-use throng_types::{Datum, Oid, oid};
+use throng_types::{Datum, Oid, interrupt, oid};
 
 use crate::expr::Expr;
 use crate::func::{Cast, EvalContext, EvalResult, Volatility, typmod};
@@ -18,6 +18,14 @@ fn constants(exprs: &[Expr]) -> Option<Vec<Datum>> {
     exprs.iter().map(|e| constant(e).cloned()).collect()
 }
 
+/// What a call gives, unless that takes long: then it is computed when the statement is run, where others need not wait for it.
+fn soon(args: &[Datum], call: impl FnOnce(&[Datum]) -> EvalResult) -> Option<EvalResult> {
+    match args.iter().any(interrupt::is_long) {
+        true => None,
+        false => interrupt::bounded(|| call(args)),
+    }
+}
+
 /// The same expression, as a constant if it is one. What fails stays as it is: the error is for the one who runs it.
 pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
     let ty = expr.ty();
@@ -26,10 +34,10 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
     }
     let computed: Option<EvalResult> = match &expr {
         Expr::Op { op, args, .. } if op.volatility == Volatility::Immutable => {
-            constants(args).map(|args| op.call(ctx, &args))
+            constants(args).and_then(|args| soon(&args, |args| op.call(ctx, args)))
         }
         Expr::Call { func, args, .. } if func.volatility == Volatility::Immutable => {
-            constants(args).map(|args| func.call(ctx, &args))
+            constants(args).and_then(|args| soon(&args, |args| func.call(ctx, args)))
         }
         Expr::Cast {
             arg,
@@ -39,16 +47,21 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
         } => match constant(arg) {
             Some(value) if cast.is_none_or(|c| is_immutable_cast(c.from, c.to)) => {
                 let converted = match cast {
-                    Some(cast) if !value.is_null() => cast.apply(ctx, value),
-                    _ => Ok(value.clone()),
-                };
-                Some(converted.and_then(|value| {
-                    let explicit = *context == crate::func::CastContext::Explicit;
-                    if to.typmod < 0 || value.is_null() {
-                        return Ok(value);
+                    Some(cast) if !value.is_null() => {
+                        let value = std::slice::from_ref(value);
+                        soon(value, |value| cast.apply(ctx, &value[0]))
                     }
-                    Ok(typmod::apply(value, *to, explicit)?)
-                }))
+                    _ => Some(Ok(value.clone())),
+                };
+                converted.map(|converted| {
+                    converted.and_then(|value| {
+                        let explicit = *context == crate::func::CastContext::Explicit;
+                        if to.typmod < 0 || value.is_null() {
+                            return Ok(value);
+                        }
+                        Ok(typmod::apply(value, *to, explicit)?)
+                    })
+                })
             }
             _ => None,
         },
@@ -91,8 +104,12 @@ pub fn constant_value(
         return Err(e);
     }
     let called = match &expr {
-        Expr::Call { func, args, .. } => constants(args).map(|args| func.call(ctx, &args)),
-        Expr::Op { op, args, .. } => constants(args).map(|args| op.call(ctx, &args)),
+        Expr::Call { func, args, .. } => {
+            constants(args).map(|args| soon(&args, |args| func.call(ctx, args)))
+        }
+        Expr::Op { op, args, .. } => {
+            constants(args).map(|args| soon(&args, |args| op.call(ctx, args)))
+        }
         Expr::Cast {
             arg,
             cast: Some(cast),
@@ -100,19 +117,24 @@ pub fn constant_value(
             context,
         } => constant(arg).map(|value| {
             if value.is_null() {
-                return Ok(Datum::Null);
+                return Some(Ok(Datum::Null));
             }
-            let value = cast.apply(ctx, value)?;
+            let applied = soon(std::slice::from_ref(value), |value| {
+                cast.apply(ctx, &value[0])
+            })?;
+            Some(applied.and_then(|value| {
             if to.typmod < 0 || value.is_null() {
                 return Ok(value);
             }
             let explicit = *context == crate::func::CastContext::Explicit;
             Ok(typmod::apply(value, *to, explicit)?)
+            }))
         }),
         _ => None,
     };
     match called {
-        Some(value) => value.map(Some).map_err(crate::func::EvalStop::into_error),
+        Some(None) => Ok(None),
+        Some(Some(value)) => value.map(Some).map_err(crate::func::EvalStop::into_error),
         None => Ok(constant(&fold(expr, ctx)).cloned()),
     }
 }

@@ -48,7 +48,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType, stack};
 
 use crate::catalog::Catalog;
 use crate::expr::{Expr, Once, ParamId, RelId, Var};
@@ -402,6 +402,7 @@ impl Planner<'_> {
                 "a set-returning function inside another expression",
             )),
             mut other => {
+                stack::check()?;
                 let mut failed = None;
                 other.for_each_child_mut(&mut |child| {
                     if failed.is_none() {

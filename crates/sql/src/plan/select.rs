@@ -5,20 +5,45 @@
 //!             ─► Distinct ─► Sort ─► LockRows ─► Limit ─► Project (targets alone)
 //! ```
 
-use throng_types::{Result, SqlType, oid};
+use throng_types::{Result, SqlType, oid, stack};
 
 use super::access::Wanted;
 use super::cost;
 use super::grouping::Grouped;
 use super::window::sort_ranks;
 use super::{
-    Built, Columns, Cost, LockTarget, Node, OrderedBy, OutputColumn, Planner, SetExpr, TableLock,
+    Append, AppendInput, Built, Columns, Cost, LockTarget, Node, OrderedBy, OutputColumn, Planner,
+    SetExpr, TableLock,
 };
 use crate::expr::{Expr, SortKey, Var, system};
 use crate::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Select, SetOp};
 
+/// The sides of a query that is no more than a UNION, in one whose equal rows count each (`all`) or once.
+fn union_sides(query: &Query, all: bool) -> Option<[&Query; 2]> {
+    let plain = query.order.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locks.is_empty()
+        && query.ctes.is_empty();
+    match &query.body {
+        Body::SetOp {
+            op: SetOp::Union,
+            all: inner,
+            left,
+            right,
+            ..
+        } if plain && (*inner || !all) => Some([left, right]),
+        _ => None,
+    }
+}
+
+fn is_chain(left: &Query, right: &Query, all: bool) -> bool {
+    union_sides(left, all).is_some() || union_sides(right, all).is_some()
+}
+
 impl Planner<'_> {
     pub(super) fn query(&mut self, query: &Query) -> Result<Built> {
+        stack::check()?;
         match &query.body {
             Body::Select(select) => self.select(query, select),
             Body::Values { rows, columns } => {
@@ -38,6 +63,16 @@ impl Planner<'_> {
                 };
                 let plan = self.node(Node::Values { rows }, types, cost);
                 self.finish_set(plan, query)
+            }
+            Body::SetOp {
+                op: SetOp::Union,
+                all,
+                left,
+                right,
+                columns,
+            } if is_chain(left, right, *all) => {
+                let types = columns.iter().map(|t| t.expr.ty()).collect();
+                self.union_chain(query, [left, right], *all, types)
             }
             Body::SetOp {
                 op,
@@ -72,6 +107,53 @@ impl Planner<'_> {
                 self.finish_set(plan, query)
             }
         }
+    }
+
+    /// UNIONs of UNIONs as one `Append`, rows that are equal left out above it where they count once.
+    fn union_chain(
+        &mut self,
+        query: &Query,
+        sides: [&Query; 2],
+        all: bool,
+        types: Vec<SqlType>,
+    ) -> Result<Built> {
+        let mut inputs = Vec::new();
+        let mut cost = Cost {
+            width: cost::width(&types),
+            ..Cost::default()
+        };
+        let [left, right] = sides;
+        let mut rest = vec![right, left];
+        while let Some(branch) = rest.pop() {
+            if let Some([left, right]) = union_sides(branch, all) {
+                rest.extend([right, left]);
+                continue;
+            }
+            let plan = self.query(branch)?.plan;
+            cost.rows += plan.cost.rows;
+            cost.total += plan.cost.total + plan.cost.rows * cost::TUPLE;
+            inputs.push(AppendInput {
+                rel: self.new_rel(),
+                leaf: inputs.len(),
+                plan,
+                slots: Vec::new(),
+            });
+        }
+        let pruning = None;
+        let node = Node::Append(Box::new(Append { inputs, pruning }));
+        let plan = self.node(node, types, cost);
+        if all {
+            return self.finish_set(plan, query);
+        }
+        let slot = |(at, ty): (usize, &SqlType)| Expr::Slot(at as u32, *ty);
+        let keys = plan.types.iter().enumerate().map(slot).collect();
+        let built = Built {
+            plan,
+            columns: Columns::default(),
+            order: Vec::new(),
+        };
+        let distinct = self.distinct(built, keys);
+        self.finish_set(distinct.plan, query)
     }
 
     /// ORDER BY and LIMIT over VALUES and set operations: keys are output columns.

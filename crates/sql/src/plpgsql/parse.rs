@@ -1,14 +1,12 @@
 //! Reading a body: tokens, names in sight, texts, and the code that grows.
 
 use throng_types::error::state;
-use throng_types::{Error, Oid, Result, SqlType, oid};
+use throng_types::{Error, Oid, Result, SqlType, oid, stack};
 
 use super::code::*;
 use crate::parse::lexer::{Kind, Token, error_at, tokenize_body};
 use crate::parse::{self, ast};
 
-/// Deepest nesting of statements; the parser calls itself once a level.
-const MAX_DEPTH: u32 = 200;
 /// More variables than anybody declares; a slot is 16 bits.
 const MOST_VARIABLES: usize = 10_000;
 
@@ -105,7 +103,6 @@ pub(super) struct Body<'a> {
     pub text: &'a str,
     pub tokens: Vec<Token>,
     pub at: usize,
-    depth: u32,
     pub signature: &'a Signature,
     pub types: &'a mut dyn Types,
     pub code: Code,
@@ -126,7 +123,6 @@ impl<'a> Body<'a> {
             text,
             tokens,
             at: 0,
-            depth: 0,
             signature,
             types,
             code: Code {
@@ -370,13 +366,8 @@ impl<'a> Body<'a> {
 
     /// One level deeper.
     pub fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(parse::too_deep());
-        }
-        let result = f(self);
-        self.depth -= 1;
-        result
+        stack::check()?;
+        f(self)
     }
 
     // Names

@@ -7,7 +7,7 @@ use super::{
     MAX_DISPLAY_SCALE, MAX_INTEGER_DIGITS, MIN_SIGNIFICANT_DIGITS, Numeric, overflow, power_of_ten,
 };
 use crate::error::state;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, Zero};
@@ -23,6 +23,13 @@ fn scale_for(significant_from: i32, shown: i32) -> i32 {
     (MIN_SIGNIFICANT_DIGITS - significant_from)
         .max(shown)
         .clamp(0, MAX_DISPLAY_SCALE)
+}
+
+/// So many digits are to be computed.
+fn expect_digits(decimal: i32) -> Result<()> {
+    /// What a digit takes, as work is counted; some hundreds of digits are much.
+    const WORK: usize = 5_000;
+    interrupt::expect(decimal.max(0) as usize * WORK)
 }
 
 /// Binary digits that hold this many decimal ones.
@@ -155,6 +162,7 @@ impl Numeric {
     pub fn sqrt_to_scale(&self, scale: i32) -> Result<Numeric> {
         // One digit more than wanted, then round; an exact tie shows in that digit.
         let work = scale + 1;
+        expect_digits(work)?;
         let lift = 2 * work - self.scale();
         let radicand = if lift >= 0 {
             self.coefficient() * power_of_ten(lift as u32)
@@ -189,6 +197,7 @@ impl Numeric {
             return Ok(Numeric::ZERO.round(scale));
         }
         let digits = scale + (approximate * LOG10_E).max(0.0) as i32 + GUARD;
+        expect_digits(digits)?;
         let bits = bits_for(digits);
         from_fixed(&exp_fixed(&to_fixed(self, bits), bits), bits, scale)
     }
@@ -208,6 +217,7 @@ impl Numeric {
     }
 
     fn ln_to_scale(&self, scale: i32) -> Result<Numeric> {
+        expect_digits(scale)?;
         let (fixed, bits) = ln_fixed(self, scale);
         from_fixed(&fixed, bits, scale)
     }
@@ -255,6 +265,7 @@ impl Numeric {
         let (base_weight, weight) = (base.ln_weight(), self.ln_weight());
         let scale = scale_for(weight - base_weight, self.scale().max(base.scale()));
         let decimals = scale + weight.max(base_weight).max(0) - base_weight.min(0) * 2 + GUARD;
+        expect_digits(decimals)?;
         let ((numerator, bits), (denominator, base_bits)) =
             (ln_fixed(self, decimals), ln_fixed(base, decimals));
         if denominator.is_zero() {
@@ -354,6 +365,7 @@ impl Numeric {
         // Square and multiply on significant digits; each multiplication rounds once, so guard digits cover their number.
         let significant = scale + weight as i32 + 24 + (exponent.unsigned_abs().ilog2() as i32) * 2;
         let significant = significant.max(24);
+        expect_digits(significant)?;
         let (mut base, mut result) = (self.clone(), Numeric::ONE);
         let mut n = exponent.unsigned_abs();
         let mut shift = (0i64, 0i64);
@@ -388,6 +400,7 @@ impl Numeric {
         let scale = scale_for(weight, base.scale().max(exponent.scale()));
         let significant = (scale + weight).max(0);
         let decimals = significant + exponent.exponent().clamp(0, 16_000) as i32 + GUARD;
+        expect_digits(decimals)?;
         let (ln, bits) = ln_fixed(&base, decimals);
         let product: BigInt = ln * exponent.coefficient() / power_of_ten(exponent.scale() as u32);
         if rough.abs() >= MAX_EXPONENT {
@@ -415,6 +428,7 @@ impl Numeric {
         if n > 32_177 {
             return Err(overflow());
         }
+        expect_digits(n as i32)?;
         let mut product = BigInt::one();
         for k in 2..=n {
             product *= k;

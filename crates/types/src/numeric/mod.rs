@@ -176,6 +176,13 @@ impl Numeric {
         }
     }
 
+    /// Whether it has so many digits, a thousand or more, that computing with it takes its time.
+    #[inline]
+    pub fn is_wide(&self) -> bool {
+        const BITS: u64 = 3_300;
+        matches!(&self.0, Repr::Big(big) if big.coefficient.bits() > BITS)
+    }
+
     /// SQL's order: by value whatever the scale; NaN equals itself and is above everything.
     pub fn compare(&self, other: &Numeric) -> Ordering {
         if let (

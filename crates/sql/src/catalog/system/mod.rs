@@ -40,7 +40,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::{Catalog, IndexDef, ViewDef, builtin};
-pub use waiting::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
+pub use waiting::{HolderInfo, StallInfo, StructureInfo, WaitInfo, WaitingInfo};
 
 /// The rows of a virtual relation.
 pub type Rows = Vec<Vec<Datum>>;
@@ -128,6 +128,10 @@ pub trait SystemState {
     fn waiting_now(&self) -> Vec<WaitingInfo>;
     /// Rows of `throng.structures`, the one with most time first.
     fn structures(&self) -> Vec<StructureInfo>;
+    /// Rows of `throng.stalls`: those that go on, then the latest.
+    fn stalls(&self) -> Vec<StallInfo> {
+        Vec::new()
+    }
     /// When the transaction began. Microseconds since 2000-01-01 UTC, as everywhere here.
     fn now(&self) -> i64;
     /// The moment a timestamptz in text form stands for; None where it is not one.

@@ -68,6 +68,19 @@ pub struct StructureInfo {
     pub share: Option<f64>,
 }
 
+/// A row of `throng.stalls`: a stretch in which a session held its event loop.
+#[derive(Clone, Debug, Default)]
+pub struct StallInfo {
+    pub core: i32,
+    /// Microseconds since 2000-01-01 UTC.
+    pub began: i64,
+    pub nanos: u64,
+    /// It goes on.
+    pub running: bool,
+    /// Which session it was or is, and what it ran.
+    pub session: HolderInfo,
+}
+
 /// Milliseconds with three places: what a reader can take in.
 fn ms(nanos: u64) -> Datum {
     Datum::Float8((nanos as f64 / 1e3).round() / 1e3)
@@ -129,6 +142,21 @@ pub(super) fn waiting_now(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         ]
     };
     state.waiting_now().into_iter().map(row_of).collect()
+}
+
+pub(super) fn stalls(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let row_of = |s: StallInfo| {
+        let statement = statement(catalog, state, &s.session);
+        row![
+            s.session.pid,
+            s.core,
+            Datum::TimestampTz(s.began),
+            ms(s.nanos),
+            s.running,
+            statement,
+        ]
+    };
+    state.stalls().into_iter().map(row_of).collect()
 }
 
 pub(super) fn structures(_: &Catalog, state: &dyn SystemState) -> Rows {

@@ -12,6 +12,13 @@ use super::program::{Budget, Places, Program, Scan};
 /// States gone through after which an expression that refers back is given up.
 const MOST_STEPS: u64 = 300_000_000;
 
+/// 57014: nobody waits for the answer any longer.
+#[cold]
+fn too_long() -> Error {
+    let message = "canceling statement due to user request";
+    Error::new(throng_types::error::state::QUERY_CANCELED, message)
+}
+
 /// What groups kept, the whole match first.
 pub(super) type Kept = Vec<Option<(usize, usize)>>;
 
@@ -160,8 +167,17 @@ pub(super) struct Dissection<'a> {
 }
 
 impl Dissection<'_> {
+    /// What was found, unless the search was broken off.
+    pub fn unbroken<T>(&self, found: T) -> Result<T> {
+        match self.scan.broken.get() {
+            false => Ok(found),
+            true => Err(too_long()),
+        }
+    }
+
     /// Whether a part of the text is a match of a part of the expression, and what is kept of it. Without references back, it is known to be one.
     pub fn take(&self, part: &Part, from: usize, to: usize, kept: &mut Kept) -> Result<bool> {
+        self.unbroken(())?;
         if self.refers_back && self.scan.steps.get() > MOST_STEPS {
             return Err(Error::new(
                 throng_types::error::state::PROGRAM_LIMIT_EXCEEDED,

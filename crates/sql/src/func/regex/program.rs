@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use throng_types::Result;
+use throng_types::{Result, interrupt};
 
 use super::node::{Assert, Node, Set};
 use super::too_complex;
@@ -206,13 +206,51 @@ pub(super) struct Scan<'t> {
     pub text: &'t str,
     /// States gone through so far.
     pub steps: Cell<u64>,
+    /// The search was broken off: what was found since means nothing.
+    pub broken: Cell<bool>,
 }
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
+impl<'t> Scan<'t> {
+    pub fn new(text: &'t str) -> Scan<'t> {
+        Scan {
+            text,
+            steps: Cell::new(0),
+            broken: Cell::new(false),
+        }
+    }
+
+    /// Whether to go on with the next character.
+    fn goes_on(&self) -> bool {
+        if interrupt::poll().is_err() {
+            self.broken.set(true);
+        }
+        !self.broken.get()
+    }
+}
+
 impl Scan<'_> {
+    /// Where the first of the matches ends that begin at `from` or behind it. All are looked for at once.
+    pub fn first_end(&self, program: &Program, from: usize) -> Option<usize> {
+        let mut states = States::new(program);
+        let mut next = States::new(program);
+        let mut at = from;
+        while self.goes_on() {
+            self.reach(program, &mut states, program.start, at);
+            if states.matched {
+                return Some(at);
+            }
+            let c = self.behind(at)?;
+            at += c.len_utf8();
+            self.step(program, &states, &mut next, c, at);
+            std::mem::swap(&mut states, &mut next);
+        }
+        None
+    }
+
     fn before(&self, at: usize) -> Option<char> {
         self.text[..at].chars().next_back()
     }
@@ -299,7 +337,7 @@ impl Scan<'_> {
         let mut next = States::new(program);
         self.reach(program, &mut states, program.start, from);
         let mut at = from;
-        loop {
+        while self.goes_on() {
             if states.matched && !found(at) || at >= limit || states.reached.is_empty() {
                 return;
             }
@@ -323,7 +361,7 @@ impl Scan<'_> {
         let mut states = States::new(program);
         let mut next = States::new(program);
         let mut at = last;
-        loop {
+        while self.goes_on() {
             if ends.has(at) {
                 self.reach(program, &mut states, program.start, at);
             }

@@ -145,7 +145,7 @@ fn depth_is_bounded() {
         error.code(),
         throng_types::error::state::STATEMENT_TOO_COMPLEX
     );
-    let thread = std::thread::Builder::new().stack_size(crate::parse::STACK / 2);
+    let thread = std::thread::Builder::new().stack_size(throng_types::stack::SIZE / 16);
     let parsed = thread.spawn(move || parse_jsonb(&deep(MAX_DEPTH)).map(drop));
     parsed.unwrap().join().unwrap().unwrap();
 }

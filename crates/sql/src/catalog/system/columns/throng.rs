@@ -21,4 +21,7 @@ relations! {
     15904 counters in waiting {
         counter: TEXT, count: INT8, meaning: TEXT,
     }
+    15905 stalls in waiting {
+        pid: INT4, core: INT4, began: TIMESTAMPTZ, held_ms: FLOAT8, running: BOOL, statement: TEXT,
+    }
 }

@@ -1,0 +1,465 @@
+//! Threads that compute single values which take long, so that an event loop goes on with its other sessions.
+//!
+//! ```text
+//! eval ─ long arguments, or longer than a turn ─► Stop::Long ─► run: a thread computes ─► Effect::Computed ─► eval again, finds it
+//!                                                                 ▲ told when nobody waits any longer: cancel, timeout, a client gone
+//! ```
+//! The threads have the least weight on the machine. There are as many as jobs, up to a bound; those past it wait in order. A
+//! function that asks the session or the catalog for something cannot be computed here, and is where it was asked for.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+
+use throng_sql::expr::Expr;
+use throng_sql::func::{
+    Cast, EvalContext, EvalResult, EvalStop, Function, Host, ObjectKind, Operator, SetFn,
+    SetIterator,
+};
+use throng_sql::io::FormatSettings;
+use throng_types::{Datum, Error, Oid, Result, interrupt, stack};
+use tokio::sync::oneshot;
+
+use crate::placement::Placement;
+use crate::run::context::Env;
+use crate::run::routine::CallPlace;
+use crate::run::{Cx, Step, Stop};
+use crate::session::Effect;
+
+/// Values computed at a time, however many cores there are.
+const MOST_THREADS: usize = 8;
+
+/// What computes a value of its arguments and nothing else.
+#[derive(Clone, Copy)]
+pub enum Callee {
+    Function(&'static Function),
+    Operator(&'static Operator),
+    Cast(&'static Cast),
+    /// Gives rows.
+    Set(&'static Function, SetFn),
+}
+
+impl PartialEq for Callee {
+    fn eq(&self, other: &Callee) -> bool {
+        match (self, other) {
+            (Callee::Function(a), Callee::Function(b)) => std::ptr::eq(*a, *b),
+            (Callee::Operator(a), Callee::Operator(b)) => std::ptr::eq(*a, *b),
+            (Callee::Cast(a), Callee::Cast(b)) => std::ptr::eq(*a, *b),
+            (Callee::Set(a, _), Callee::Set(b, _)) => std::ptr::eq(*a, *b),
+            _ => false,
+        }
+    }
+}
+
+impl Callee {
+    #[inline]
+    fn call(self, cx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+        match self {
+            Callee::Function(func) => func.call(cx, args),
+            Callee::Operator(op) => op.call(cx, args),
+            Callee::Cast(cast) => cast.apply(cx, &args[0]),
+            Callee::Set(..) => Err(Error::internal("rows where a value is asked for").into()),
+        }
+    }
+
+    fn outcome(self, cx: &EvalContext<'_>, args: &[Datum]) -> Result<Outcome, EvalStop> {
+        match self {
+            Callee::Set(_, start) => {
+                let rows = Mutex::new(Some(start(cx, args)?));
+                Ok(Outcome::Rows(Arc::new(rows)))
+            }
+            other => Ok(Outcome::Value(other.call(cx, args)?)),
+        }
+    }
+}
+
+/// What a call gave.
+#[derive(Clone)]
+pub enum Outcome {
+    Value(Datum),
+    /// For who takes them first.
+    Rows(Arc<Mutex<Option<SetIterator>>>),
+}
+
+/// Where a call stands: its arguments in the plan, and the place in the log of effects where their evaluation began.
+#[derive(Clone, Copy)]
+pub struct Site<'e> {
+    pub args: &'e [Expr],
+    pub at: usize,
+}
+
+impl Site<'_> {
+    /// The place by which an answer is found where the arguments may be others when they are computed again.
+    fn place(&self) -> Option<CallPlace> {
+        let varies =
+            |e: &Expr| throng_sql::plan::is_volatile(e) || matches!(e, Expr::SubPlan(_));
+        let vary = self.args.iter().any(|arg| arg.any(&mut |e| varies(e)));
+        vary.then(|| CallPlace {
+            call: self.args.as_ptr().addr(),
+            at: self.at,
+        })
+    }
+}
+
+/// A value that is to be computed elsewhere.
+pub struct LongCall {
+    callee: Callee,
+    args: Vec<Datum>,
+    place: Option<CallPlace>,
+}
+
+/// What a call has given elsewhere whose arguments may be others by now.
+#[inline]
+pub fn answered(site: Site<'_>, cx: &Cx) -> Option<Datum> {
+    match cx.env.effects.has_more() {
+        false => None,
+        true => match cx.env.effects.computed_at(site.place()?)? {
+            Outcome::Value(value) => Some(value),
+            Outcome::Rows(_) => None,
+        },
+    }
+}
+
+/// Calls a function here if that does not take long, else finds what it has given elsewhere, or stops for it.
+#[inline]
+pub fn call(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
+    if args.iter().any(interrupt::is_long) || cx.env.effects.has_more() {
+        return found_or_stop(callee, args, site, cx);
+    }
+    match interrupt::bounded(|| callee.call(&cx.eval, args)) {
+        Some(value) => Ok(value?),
+        None => found_or_stop(callee, args, site, cx),
+    }
+}
+
+/// The rows of a function, begun here if that does not take long.
+pub fn start(
+    func: &'static Function,
+    begin: SetFn,
+    args: &[Datum],
+    site: Site<'_>,
+    cx: &Cx,
+) -> Step<SetIterator> {
+    let callee = Callee::Set(func, begin);
+    if cx.env.effects.has_more() {
+        let had = match site.place() {
+            Some(place) => cx.env.effects.computed_at(place),
+            None => cx.env.effects.computed(|had, of| is_of(*had, of, callee, args)),
+        };
+        if let Some(Outcome::Rows(rows)) = had
+            && let Some(rows) = rows.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            return Ok(rows);
+        }
+    }
+    let here = match args.iter().any(interrupt::is_long) {
+        true => None,
+        false => interrupt::bounded(|| begin(&cx.eval, args)),
+    };
+    match here {
+        Some(rows) => Ok(rows?),
+        None => Err(long(callee, args, site)),
+    }
+}
+
+fn is_of(had: Callee, of: &[Datum], callee: Callee, args: &[Datum]) -> bool {
+    had == callee && of.len() == args.len() && of.iter().zip(args).all(|(a, b)| is_same(a, b))
+}
+
+#[cold]
+fn long(callee: Callee, args: &[Datum], site: Site<'_>) -> Stop {
+    Stop::Long(Box::new(LongCall {
+        callee,
+        args: args.to_vec(),
+        place: site.place(),
+    }))
+}
+
+/// Whether two values are one; long ones are compared only where they are not the same in memory.
+fn is_same(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Bytea(a), Datum::Bytea(b)) => Arc::ptr_eq(a, b) || a == b,
+        (Datum::Array(a), Datum::Array(b)) => Arc::ptr_eq(a, b) || a == b,
+        (Datum::Record(a), Datum::Record(b)) => Arc::ptr_eq(a, b) || a == b,
+        (a, b) => a == b,
+    }
+}
+
+#[cold]
+fn found_or_stop(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
+    let had = cx
+        .env
+        .effects
+        .computed(|had, of| is_of(*had, of, callee, args));
+    if let Some(Outcome::Value(value)) = had {
+        return Ok(value);
+    }
+    let here = match args.iter().any(interrupt::is_long) {
+        true => None,
+        false => interrupt::bounded(|| callee.call(&cx.eval, args)),
+    };
+    match here {
+        Some(value) => Ok(value?),
+        None => Err(long(callee, args, site)),
+    }
+}
+
+impl LongCall {
+    /// Computes it elsewhere and notes the value among the effects.
+    ///
+    /// # Errors
+    /// The function's, and what interrupts the statement.
+    pub async fn answer(self, env: Env<'_>) -> Result<()> {
+        let LongCall {
+            callee,
+            args,
+            place,
+        } = self;
+        let args: Arc<[Datum]> = args.into();
+        let value = match run(callee, args.clone(), env).await? {
+            Some(value) => value,
+            // It asks the session.
+            None => match callee.outcome(&env.eval, &args) {
+                Ok(value) => value,
+                Err(EvalStop::Error(e)) => return Err(e),
+                Err(EvalStop::Wait(_)) => {
+                    return Err(Error::internal("a long computation that waits"));
+                }
+            },
+        };
+        env.effects.record(Effect::Computed {
+            callee,
+            args,
+            value,
+            place,
+        });
+        Ok(())
+    }
+
+    /// The same on the calling thread, which nobody else needs.
+    pub fn answer_here(self, env: Env<'_>) -> Result<()> {
+        let value = self.callee.outcome(&env.eval, &self.args);
+        env.effects.record(Effect::Computed {
+            callee: self.callee,
+            args: self.args.into(),
+            value: value.map_err(EvalStop::into_error)?,
+            place: self.place,
+        });
+        Ok(())
+    }
+}
+
+/// Nobody waits any longer once it is dropped.
+struct Wanted(Arc<AtomicBool>);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The value, computed on one of the threads; None where the function asks the session.
+async fn run(callee: Callee, args: Arc<[Datum]>, env: Env<'_>) -> Result<Option<Outcome>> {
+    env.cancel.check()?;
+    let wanted = Wanted(Arc::default());
+    let unwanted = wanted.0.clone();
+    let format = env.eval.format.clone();
+    let host = Outside {
+        transaction: env.eval.host.transaction_timestamp(),
+        statement: env.eval.host.statement_timestamp(),
+        asked: AtomicBool::new(false),
+    };
+    let (tell, told) = oneshot::channel();
+    pool().give(Box::new(move || {
+        if unwanted.load(Ordering::Relaxed) {
+            return;
+        }
+        let value = interrupt::until(&unwanted, || compute(callee, &args, &format, &host));
+        // It may have been given up meanwhile.
+        let _ = tell.send(value);
+    }));
+    let answer = async {
+        told.await
+            .map_err(|_| Error::internal("a computation ended by a panic"))?
+    };
+    let value = env.cancel.guard(answer).await;
+    drop(wanted);
+    value
+}
+
+fn compute(
+    callee: Callee,
+    args: &[Datum],
+    format: &FormatSettings,
+    host: &Outside,
+) -> Result<Option<Outcome>> {
+    let value = callee.outcome(&EvalContext { host, format }, args);
+    match value {
+        _ if host.asked.load(Ordering::Relaxed) => Ok(None),
+        Ok(value) => Ok(Some(value)),
+        Err(EvalStop::Error(e)) => Err(e),
+        Err(EvalStop::Wait(_)) => Ok(None),
+    }
+}
+
+/// The cores that the threads may use: they are started by event loops, each bound to its own.
+static PLACEMENT: OnceLock<Placement> = OnceLock::new();
+
+/// Says on which cores values are computed.
+pub fn place(placement: &Placement) {
+    // The first server of a process has its way.
+    let _ = PLACEMENT.set(placement.clone());
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+}
+
+struct Pool {
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+fn pool() -> &'static Pool {
+    static POOL: Pool = Pool {
+        queue: Mutex::new(Queue {
+            jobs: VecDeque::new(),
+            threads: 0,
+            idle: 0,
+        }),
+        more: Condvar::new(),
+    };
+    &POOL
+}
+
+impl Pool {
+    fn give(&'static self, job: Job) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.jobs.push_back(job);
+        if queue.idle < queue.jobs.len() && queue.threads < MOST_THREADS {
+            let thread = std::thread::Builder::new()
+                .name("values".into())
+                .stack_size(stack::SIZE)
+                .spawn(|| self.work());
+            // Without it the others come to the job in time; the first is tried again with the next job.
+            if thread.is_ok() {
+                queue.threads += 1;
+            }
+        }
+        drop(queue);
+        self.more.notify_one();
+    }
+
+    fn work(&self) {
+        if let Some(placement) = PLACEMENT.get() {
+            placement.confine();
+        }
+        // Best effort: without it the loops share their cores with this thread.
+        let _ = throng_sync::come_last();
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match queue.jobs.pop_front() {
+                Some(job) => {
+                    drop(queue);
+                    // A panic ends the job, whose session is told, and not the thread.
+                    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+                    queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                }
+                None => {
+                    queue.idle += 1;
+                    queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                    queue.idle -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// What stands for the session where there is none: it knows the time, and notes that it was asked for more.
+struct Outside {
+    transaction: i64,
+    statement: i64,
+    asked: AtomicBool,
+}
+
+impl Outside {
+    fn asked<T>(&self) -> Result<T, EvalStop> {
+        self.asked.store(true, Ordering::Relaxed);
+        Err(EvalStop::Error(Error::internal("a session's affair")))
+    }
+    fn unknown<T: Default>(&self) -> T {
+        self.asked.store(true, Ordering::Relaxed);
+        T::default()
+    }
+}
+
+impl Host for Outside {
+    fn transaction_timestamp(&self) -> i64 {
+        self.transaction
+    }
+    fn statement_timestamp(&self) -> i64 {
+        self.statement
+    }
+    fn current_user(&self) -> String {
+        self.unknown()
+    }
+    fn session_user(&self) -> String {
+        self.unknown()
+    }
+    fn current_database(&self) -> String {
+        self.unknown()
+    }
+    fn current_schemas(&self, _: bool) -> Vec<String> {
+        self.unknown()
+    }
+    fn backend_pid(&self) -> i32 {
+        self.unknown()
+    }
+    fn show_setting(&self, _: &str) -> Option<String> {
+        self.unknown()
+    }
+    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<String, EvalStop> {
+        self.asked()
+    }
+    fn transaction_id(&self, _: bool) -> Result<Option<u64>, EvalStop> {
+        self.asked()
+    }
+    fn nextval(&self, _: Oid) -> Result<i64, EvalStop> {
+        self.asked()
+    }
+    fn currval(&self, _: Oid) -> Result<i64, EvalStop> {
+        self.asked()
+    }
+    fn lastval(&self) -> Result<i64, EvalStop> {
+        self.asked()
+    }
+    fn setval(&self, _: Oid, _: i64, _: bool) -> Result<i64, EvalStop> {
+        self.asked()
+    }
+    fn object_oid(&self, _: ObjectKind, _: &str) -> Result<Oid, EvalStop> {
+        self.asked()
+    }
+    fn object_name(&self, _: ObjectKind, _: Oid) -> Option<String> {
+        self.unknown()
+    }
+    fn made_type(&self, _: Oid) -> Option<Arc<throng_sql::catalog::TypeDef>> {
+        self.unknown()
+    }
+    fn check_in_domain(&self, _: Oid, _: &Datum) -> Result<()> {
+        self.asked().map_err(EvalStop::into_error)
+    }
+    fn transition_table(&self, _: &str) -> Option<throng_sql::func::TransitionTable> {
+        self.unknown()
+    }
+    fn warn(&self, _: Error) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+    fn system_function(&self, _: &str, _: &[Datum]) -> EvalResult {
+        self.asked()
+    }
+}

@@ -1,0 +1,200 @@
+//! Computations of one value that take long: they look up now and then.
+//!
+//! A function on the way through much work calls [`poll`], and one that is about to do much asks [`expect`]. What comes of it
+//! depends on where the function runs:
+//!
+//! | thread | what is told | why |
+//! | --- | --- | --- |
+//! | an event loop, within [`bounded`] | an error, once the work takes longer than [`TURN`] | the value is computed anew on another thread, and others have the core meanwhile |
+//! | one that computes for a session, within [`until`] | an error, once nobody waits for the value any longer | a cancel or a timeout ends it |
+//! | any other | nothing | |
+//!
+//! The error goes up as any other does. It is never the value's: [`bounded`] tells its caller that the work was broken off,
+//! whatever became of the error on its way.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::state;
+use crate::{Datum, Error, Result};
+
+/// How long a value may be computed on an event loop.
+pub const TURN: Duration = Duration::from_millis(2);
+
+/// Polls between two looks at the clock.
+const STRIDE: u32 = 64;
+
+/// Work, in bytes touched or the like, that is not begun on an event loop.
+pub const MUCH: usize = 1 << 20;
+
+/// Whether most work on a value is longer than an event loop should be held.
+#[inline]
+pub fn is_long(value: &Datum) -> bool {
+    /// Bytes of a text or the like.
+    const LONG: usize = 64 << 10;
+    /// Items of an array.
+    const MANY: usize = 4_096;
+    match value {
+        Datum::Text(text) | Datum::Json(text) => text.len() > LONG,
+        Datum::Bytea(bytes) => bytes.len() > LONG,
+        Datum::Jsonb(json) => json.as_bytes().len() > LONG,
+        Datum::Array(array) => array.items.len() > MANY,
+        Datum::Numeric(number) => number.is_wide(),
+        _ => false,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Free,
+    Bounded,
+    /// Bounded, and longer than that.
+    Broken,
+    Until,
+}
+
+thread_local! {
+    static MODE: Cell<Mode> = const { Cell::new(Mode::Free) };
+    static LEFT: Cell<u32> = const { Cell::new(STRIDE) };
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+    static UNWANTED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Looks up: to be called for every few hundred nanoseconds of work.
+#[inline]
+pub fn poll() -> Result<()> {
+    if MODE.get() == Mode::Free {
+        return Ok(());
+    }
+    let left = LEFT.get();
+    LEFT.set(left.wrapping_sub(1));
+    match left {
+        0 => look(),
+        _ => Ok(()),
+    }
+}
+
+/// Looks up at once: to be called for every some hundred microseconds of work.
+#[cold]
+pub fn look() -> Result<()> {
+    LEFT.set(STRIDE);
+    let over = match MODE.get() {
+        Mode::Free => false,
+        Mode::Broken => true,
+        Mode::Bounded => match BEGAN.get() {
+            None => {
+                BEGAN.set(Some(Instant::now()));
+                false
+            }
+            Some(began) => began.elapsed() > TURN,
+        },
+        Mode::Until => UNWANTED.with_borrow(|unwanted| {
+            let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+            unwanted.as_ref().is_some_and(is_set)
+        }),
+    };
+    match over {
+        false => Ok(()),
+        true => Err(broken_off()),
+    }
+}
+
+/// Says that so much work is to come.
+#[inline]
+pub fn expect(work: usize) -> Result<()> {
+    match work > MUCH && MODE.get() == Mode::Bounded {
+        false => Ok(()),
+        true => Err(broken_off()),
+    }
+}
+
+#[cold]
+fn broken_off() -> Error {
+    if MODE.get() == Mode::Bounded {
+        MODE.set(Mode::Broken);
+    }
+    Error::new(
+        state::QUERY_CANCELED,
+        "canceling statement due to user request",
+    )
+}
+
+/// Runs `f` on an event loop; None where it was broken off because it takes too long there.
+#[inline]
+pub fn bounded<T>(f: impl FnOnce() -> T) -> Option<T> {
+    if MODE.get() != Mode::Free {
+        return Some(f());
+    }
+    let free = Free::after(Mode::Bounded);
+    let value = f();
+    let broken = MODE.get() == Mode::Broken;
+    drop(free);
+    match broken {
+        false => Some(value),
+        true => None,
+    }
+}
+
+/// Nothing is told to this thread any more once it is dropped, by a panic too.
+struct Free;
+
+impl Free {
+    #[inline]
+    fn after(mode: Mode) -> Free {
+        MODE.set(mode);
+        Free
+    }
+}
+
+impl Drop for Free {
+    #[inline]
+    fn drop(&mut self) {
+        MODE.set(Mode::Free);
+        BEGAN.set(None);
+    }
+}
+
+/// Runs `f` on a thread of its own, until `unwanted` is set.
+pub fn until<T>(unwanted: &Arc<AtomicBool>, f: impl FnOnce() -> T) -> T {
+    UNWANTED.with_borrow_mut(|kept| *kept = Some(unwanted.clone()));
+    let free = Free::after(Mode::Until);
+    let value = f();
+    drop(free);
+    UNWANTED.with_borrow_mut(|kept| *kept = None);
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forever() -> Result<()> {
+        loop {
+            poll()?;
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_loop_is_held_for_a_turn_only() {
+        let began = Instant::now();
+        // An error that is swallowed changes nothing.
+        assert!(bounded(|| forever().is_ok()).is_none());
+        assert!(began.elapsed() >= TURN);
+        assert_eq!(bounded(|| 7), Some(7));
+        assert!(bounded(|| expect(MUCH + 1).is_ok()).is_none());
+        assert!(expect(MUCH + 1).is_ok(), "nobody waits here");
+    }
+
+    #[test]
+    fn nobody_waits_any_longer() {
+        let unwanted = Arc::new(AtomicBool::new(false));
+        let set = unwanted.clone();
+        let setter = std::thread::spawn(move || set.store(true, Ordering::Relaxed));
+        assert!(until(&unwanted, forever).is_err());
+        setter.join().unwrap();
+        assert!(poll().is_ok());
+    }
+}
