@@ -79,6 +79,8 @@ pub enum Outcome {
     Value(Datum),
     /// For who takes them first.
     Rows(Arc<Mutex<Option<SetIterator>>>),
+    /// Nothing: it asks the session, and so is called by it.
+    AsksSession,
 }
 
 /// Where a call stands: its arguments in the plan, and the place in the log of effects where their evaluation began.
@@ -91,8 +93,7 @@ pub struct Site<'e> {
 impl Site<'_> {
     /// The place by which an answer is found where the arguments may be others when they are computed again.
     fn place(&self) -> Option<CallPlace> {
-        let varies =
-            |e: &Expr| throng_sql::plan::is_volatile(e) || matches!(e, Expr::SubPlan(_));
+        let varies = |e: &Expr| throng_sql::plan::is_volatile(e) || matches!(e, Expr::SubPlan(_));
         let vary = self.args.iter().any(|arg| arg.any(&mut |e| varies(e)));
         vary.then(|| CallPlace {
             call: self.args.as_ptr().addr(),
@@ -113,10 +114,13 @@ pub struct LongCall {
 pub fn answered(site: Site<'_>, cx: &Cx) -> Option<Datum> {
     match cx.env.effects.has_more() {
         false => None,
-        true => match cx.env.effects.computed_at(site.place()?)? {
-            Outcome::Value(value) => Some(value),
-            Outcome::Rows(_) => None,
-        },
+        true => {
+            let is_value = |had: &Outcome| matches!(had, Outcome::Value(_));
+            match cx.env.effects.computed_at(site.place()?, is_value)? {
+                Outcome::Value(value) => Some(value),
+                Outcome::Rows(_) | Outcome::AsksSession => None,
+            }
+        }
     }
 }
 
@@ -143,13 +147,18 @@ pub fn start(
     let callee = Callee::Set(func, begin);
     if cx.env.effects.has_more() {
         let had = match site.place() {
-            Some(place) => cx.env.effects.computed_at(place),
-            None => cx.env.effects.computed(|had, of| is_of(*had, of, callee, args)),
+            Some(place) => cx.env.effects.computed_at(place, |_| true),
+            None => found(callee, args, site, cx),
         };
-        if let Some(Outcome::Rows(rows)) = had
-            && let Some(rows) = rows.lock().unwrap_or_else(PoisonError::into_inner).take()
-        {
-            return Ok(rows);
+        match had {
+            Some(Outcome::Rows(rows)) => {
+                let rows = rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(rows) = rows {
+                    return Ok(rows);
+                }
+            }
+            Some(Outcome::AsksSession) => return Ok(begin(&cx.eval, args)?),
+            Some(Outcome::Value(_)) | None => {}
         }
     }
     let here = match args.iter().any(interrupt::is_long) {
@@ -162,8 +171,12 @@ pub fn start(
     }
 }
 
-fn is_of(had: Callee, of: &[Datum], callee: Callee, args: &[Datum]) -> bool {
-    had == callee && of.len() == args.len() && of.iter().zip(args).all(|(a, b)| is_same(a, b))
+/// What was computed last for these arguments, or for others at the same place where they may vary.
+fn found(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Option<Outcome> {
+    cx.env.effects.computed(|had, of, place| {
+        let same = || of.len() == args.len() && of.iter().zip(args).all(|(a, b)| is_same(a, b));
+        had == callee && (same() || place.is_some() && place == site.place())
+    })
 }
 
 #[cold]
@@ -187,12 +200,10 @@ fn is_same(a: &Datum, b: &Datum) -> bool {
 
 #[cold]
 fn found_or_stop(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
-    let had = cx
-        .env
-        .effects
-        .computed(|had, of| is_of(*had, of, callee, args));
-    if let Some(Outcome::Value(value)) = had {
-        return Ok(value);
+    match found(callee, args, site, cx) {
+        Some(Outcome::Value(value)) => return Ok(value),
+        Some(Outcome::AsksSession) => return Ok(callee.call(&cx.eval, args)?),
+        Some(Outcome::Rows(_)) | None => {}
     }
     let here = match args.iter().any(interrupt::is_long) {
         true => None,
@@ -218,14 +229,7 @@ impl LongCall {
         let args: Arc<[Datum]> = args.into();
         let value = match run(callee, args.clone(), env).await? {
             Some(value) => value,
-            // It asks the session.
-            None => match callee.outcome(&env.eval, &args) {
-                Ok(value) => value,
-                Err(EvalStop::Error(e)) => return Err(e),
-                Err(EvalStop::Wait(_)) => {
-                    return Err(Error::internal("a long computation that waits"));
-                }
-            },
+            None => Outcome::AsksSession,
         };
         env.effects.record(Effect::Computed {
             callee,
@@ -372,7 +376,10 @@ impl Pool {
                 }
                 None => {
                     queue.idle += 1;
-                    queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                    queue = self
+                        .more
+                        .wait(queue)
+                        .unwrap_or_else(PoisonError::into_inner);
                     queue.idle -= 1;
                 }
             }

@@ -17,12 +17,7 @@ enum Rows {
 }
 
 impl Rows {
-    fn start(
-        func: &'static Function,
-        args: &[Datum],
-        site: Site<'_>,
-        cx: &Cx,
-    ) -> Step<Rows> {
+    fn start(func: &'static Function, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Rows> {
         match func.body {
             Body::Set(_) if func.strict && args.iter().any(Datum::is_null) => Ok(Rows::One(None)),
             Body::Set(begin) => Ok(Rows::Set(offload::start(func, begin, args, site, cx)?)),

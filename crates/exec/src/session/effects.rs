@@ -167,7 +167,10 @@ impl Effects {
     }
 
     /// The value that was computed at this place, if it is what `fits`.
-    pub fn computed(&self, fits: impl FnOnce(&Callee, &[Datum]) -> bool) -> Option<Outcome> {
+    pub fn computed(
+        &self,
+        fits: impl FnOnce(Callee, &[Datum], Option<CallPlace>) -> bool,
+    ) -> Option<Outcome> {
         let log = self.log.borrow();
         let at = self.at.get();
         match log.get(at) {
@@ -175,8 +178,8 @@ impl Effects {
                 callee,
                 args,
                 value,
-                ..
-            }) if fits(callee, args) => {
+                place,
+            }) if fits(*callee, args, *place) => {
                 self.at.set(at + 1);
                 Some(value.clone())
             }
@@ -184,8 +187,12 @@ impl Effects {
         }
     }
 
-    /// The value that was computed for the call at this place; its arguments' effects are passed over with it.
-    pub fn computed_at(&self, wanted: CallPlace) -> Option<Outcome> {
+    /// What was computed for the call at this place, if it is what `fits`; its arguments' effects are passed over with it.
+    pub fn computed_at(
+        &self,
+        wanted: CallPlace,
+        fits: impl Fn(&Outcome) -> bool,
+    ) -> Option<Outcome> {
         let log = self.log.borrow();
         let mut values = log.iter().enumerate().skip(self.at.get());
         let (at, value) = values.find_map(|(at, effect)| match effect {
@@ -193,7 +200,7 @@ impl Effects {
                 value,
                 place: Some(place),
                 ..
-            } if *place == wanted => Some((at, value.clone())),
+            } if *place == wanted && fits(value) => Some((at, value.clone())),
             _ => None,
         })?;
         self.at.set(at + 1);

@@ -21,7 +21,7 @@ use throng_sql::settings::Scope;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::sqltype::{made, type_name};
-use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid, stack};
 
 use super::Session;
 use super::host::SessionHost;
@@ -41,8 +41,8 @@ pub(super) fn not_volatile(command: &str) -> Error {
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
 }
 
-/// Calls inside calls. A level takes stack: this many fit into [`throng_types::stack::SIZE`] in a build without optimisation.
-pub(super) const DEEPEST: u32 = 300;
+/// Calls inside calls. A level takes stack as well, of which so many leave enough in an optimised build.
+pub(super) const DEEPEST: u32 = 1_000;
 
 /// What a statement of a body was planned for.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -92,6 +92,7 @@ fn deeper(session: &Session) -> Result<Level<'_>> {
     if depth >= DEEPEST {
         return Err(too_deep());
     }
+    stack::check()?;
     session.routine_depth.set(depth + 1);
     Ok(Level(session))
 }

@@ -173,30 +173,28 @@ fn start_loop(
     let open = connections.clone();
     let (placement, for_blocking) = (placement.clone(), placement.clone());
     let builder = std::thread::Builder::new().name(format!("loop-{core}"));
-    let thread = builder
-        .stack_size(stack::SIZE)
-        .spawn(move || {
-            placement.bind(core);
-            throng_observe::this_is_core(core);
-            engine.describe_stalls();
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
-                .event_interval(31)
-                // For VACUUM and sorting keys: few at a time, and every thread takes one of a bounded number of lanes.
-                .max_blocking_threads(4)
-                // They start where the loop is bound, and must not compete with it there while other cores are idle.
-                .on_thread_start(move || for_blocking.confine())
-                .on_thread_park(give_way)
-                .build()
-                .expect("a runtime for the event loop");
-            let host = Rc::new(Host {
-                engine,
-                tls,
-                stop: Rc::new(Stop::new(cause)),
-            });
-            runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open)));
-        })?;
+    let thread = builder.stack_size(stack::SIZE).spawn(move || {
+        placement.bind(core);
+        throng_observe::this_is_core(core);
+        engine.describe_stalls();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
+            .event_interval(31)
+            // For VACUUM and sorting keys: few at a time, and every thread takes one of a bounded number of lanes.
+            .max_blocking_threads(4)
+            // They start where the loop is bound, and must not compete with it there while other cores are idle.
+            .on_thread_start(move || for_blocking.confine())
+            .on_thread_park(give_way)
+            .build()
+            .expect("a runtime for the event loop");
+        let host = Rc::new(Host {
+            engine,
+            tls,
+            stop: Rc::new(Stop::new(cause)),
+        });
+        runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open)));
+    })?;
     Ok(Loop {
         core,
         arrivals,

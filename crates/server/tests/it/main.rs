@@ -6,6 +6,7 @@ mod crash;
 mod databases;
 mod descriptors;
 mod isolation;
+mod long_values;
 mod pieces;
 mod protocol;
 mod redo;

@@ -123,11 +123,11 @@ pub fn constant_value(
                 cast.apply(ctx, &value[0])
             })?;
             Some(applied.and_then(|value| {
-            if to.typmod < 0 || value.is_null() {
-                return Ok(value);
-            }
-            let explicit = *context == crate::func::CastContext::Explicit;
-            Ok(typmod::apply(value, *to, explicit)?)
+                if to.typmod < 0 || value.is_null() {
+                    return Ok(value);
+                }
+                let explicit = *context == crate::func::CastContext::Explicit;
+                Ok(typmod::apply(value, *to, explicit)?)
             }))
         }),
         _ => None,

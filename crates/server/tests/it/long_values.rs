@@ -1,0 +1,63 @@
+//! A value that takes long to compute: a cancel and a timeout end it, others on its core go on, and what holds a core is seen.
+
+use std::time::{Duration, Instant};
+
+use crate::server::Home;
+
+/// Far above what a short statement takes, far below what the values take.
+const SOON: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_timeout_ends_a_long_value() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let mut client = server.connect();
+    client.run("set statement_timeout = '300ms'");
+    for value in [
+        "md5(repeat('a', 400000000))",
+        "('[' || repeat('1,', 20000000) || '1]')::jsonb",
+        "replace(repeat('ab', 40000000), 'a', 'ccc')",
+        "99999.123::numeric ^ 25000",
+        "md5(repeat(random()::text, 20000000))",
+        "(select count(*) from regexp_split_to_table(repeat('ab', 4000000), 'b'))",
+    ] {
+        let began = Instant::now();
+        let answer = client.query(&format!("select {value}")).expect("an answer");
+        assert!(began.elapsed() < SOON, "{value}: {:?}", began.elapsed());
+        // A fast machine may be done before.
+        if answer.error().is_some() {
+            assert_eq!(answer.code(), "57014", "{value}: {answer:?}");
+        }
+    }
+    client.run("reset statement_timeout");
+    let hashed = client.run("select md5(repeat('a', 200000))");
+    assert_eq!(hashed.value(), "561b1994f6baacd6e5eaf4baaa12849f");
+    let replaced = client.run("select length(replace(repeat('ab', 100000), 'a', 'ccc'))");
+    assert_eq!(replaced.value(), "400000");
+    home.assert_no_panic();
+}
+
+#[test]
+fn others_go_on_beside_a_long_value() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut long = server.connect();
+    let mut other = server.connect();
+    long.start("select md5(repeat('a', 400000000))")
+        .expect("sent");
+    let mut slowest = Duration::ZERO;
+    for _ in 0..50 {
+        let began = Instant::now();
+        assert_eq!(other.run("select 1").value(), "1");
+        slowest = slowest.max(began.elapsed());
+    }
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    long.cancel().expect("sent");
+    let began = Instant::now();
+    let answer = long.finish().expect("an answer");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(answer.error().is_none() || answer.code() == "57014");
+    let short = "select count(*) from throng.stalls where held_ms < 10 or pid is null";
+    assert_eq!(other.run(short).value(), "0");
+    home.assert_no_panic();
+}
