@@ -13,7 +13,6 @@ use throng_types::{Datum, Error, SqlType, stack};
 use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};
 use crate::offload::{self, Callee, Site};
-use crate::offload::{self, Callee, Site};
 
 /// Whether a condition is true of a row: NULL is not true.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
