@@ -617,14 +617,11 @@ impl Binder<'_> {
                 RoutineOption::Cost(cost) => set(&mut found.cost, *cost, pos)?,
                 RoutineOption::Rows(rows) => set(&mut found.rows, *rows, pos)?,
                 RoutineOption::Set { name, value } => {
-                    if let Some(name) = name
-                        && self.ctx.eval.host.show_setting(name).is_none()
-                        && !name.contains('.')
-                    {
-                        let message = format!("unrecognized configuration parameter \"{name}\"");
-                        return Err(Error::new(state::UNDEFINED_OBJECT, message));
-                    }
-                    found.settings.push((name.clone(), value.clone()));
+                    let name = match name {
+                        Some(name) => Some(self.stored_setting(name, value.as_deref())?),
+                        None => None,
+                    };
+                    found.settings.push((name, value.clone()));
                 }
             }
         }

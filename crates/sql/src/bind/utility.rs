@@ -15,8 +15,16 @@ use crate::parse::ast::{self, Statement as S};
 use crate::parse::option_is_on;
 use crate::plan::TableLock;
 use crate::query::{Cte, CteBody, QueryKind, RowLockStrength};
+use crate::settings::{self, SessionSettings};
 
 impl Binder<'_> {
+    /// The name of a setting that a role, a database or a function keeps a value of.
+    pub(super) fn stored_setting(&self, name: &str, value: Option<&str>) -> Result<String> {
+        let superuser = self.ctx.catalog.is_superuser(self.ctx.user);
+        settings::check_stored(name, value, superuser)?;
+        Ok(SessionSettings::canonical_name(name).to_owned())
+    }
+
     pub(super) fn utility(&mut self, statement: &ast::Statement) -> Result<Command> {
         if let Some(command) = Command::of_transaction(statement) {
             return Ok(command);

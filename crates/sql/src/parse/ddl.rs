@@ -569,6 +569,13 @@ impl Parser<'_> {
         self.keyword("set")?;
         match self.set_rest(false)? {
             Statement::Set { name, value, .. } => Ok((Some(name), value)),
+            Statement::SetRole { role, .. } => Ok((
+                Some("role".to_owned()),
+                Some(role.unwrap_or_else(|| "none".to_owned())),
+            )),
+            Statement::SetSessionAuthorization { role, .. } => {
+                Ok((Some("session_authorization".to_owned()), role))
+            }
             _ => Err(self.unexpected()),
         }
     }

@@ -278,6 +278,10 @@ impl Parser<'_> {
                     name: Some(name),
                     value,
                 },
+                Statement::SetRole { role, .. } => RoutineOption::Set {
+                    name: Some("role".to_owned()),
+                    value: Some(role.unwrap_or_else(|| "none".to_owned())),
+                },
                 _ => return Err(self.unsupported("this SET of a function", pos)),
             },
             "reset" => RoutineOption::Set {

@@ -158,7 +158,7 @@ impl Parser<'_> {
         })
     }
 
-    fn type_modifiers(&mut self) -> Result<Vec<i32>> {
+    pub(super) fn type_modifiers(&mut self) -> Result<Vec<i32>> {
         if !self.is_punct('(') {
             return Ok(vec![]);
         }

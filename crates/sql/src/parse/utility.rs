@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use throng_types::Result;
+use throng_types::{Result, SqlType};
 
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
 use crate::command::{CursorOptions, Discard, FetchDirection, Isolation, TransactionModes};
+use crate::io::IntervalStyle;
+use crate::io::datetime::interval;
 use crate::plan::TableLock;
+use crate::settings;
 
 impl Parser<'_> {
     pub(super) fn utility(&mut self, word: &str) -> Result<Statement> {
@@ -267,12 +270,9 @@ impl Parser<'_> {
         }
         if self.is("schema") && !self.is_assignment(1) {
             self.advance();
-            let value = Some(self.string()?);
-            return Ok(Statement::Set {
-                name: "search_path".into(),
-                value,
-                local,
-            });
+            let name = "search_path".to_owned();
+            let value = Some(settings::joined(&name, vec![self.string()?])?);
+            return Ok(Statement::Set { name, value, local });
         }
         if self.is("role") && !self.is_assignment(1) {
             self.advance();
@@ -291,7 +291,7 @@ impl Parser<'_> {
         if !self.op("=") {
             self.keyword("to")?;
         }
-        let value = self.setting_values()?;
+        let value = self.setting_values(&name)?;
         Ok(Statement::Set { name, value, local })
     }
 
@@ -320,7 +320,7 @@ impl Parser<'_> {
     }
 
     /// One value or a list of them; DEFAULT is none.
-    fn setting_values(&mut self) -> Result<Option<String>> {
+    fn setting_values(&mut self, name: &str) -> Result<Option<String>> {
         if self.word("default") {
             return Ok(None);
         }
@@ -328,24 +328,38 @@ impl Parser<'_> {
             true => p.label(),
             false => p.option_value(),
         })?;
-        Ok(Some(match values.len() {
-            1 => values.into_iter().next().unwrap_or_default(),
-            _ => values
-                .iter()
-                .map(|v| super::quote_ident(v))
-                .collect::<Vec<_>>()
-                .join(", "),
-        }))
+        settings::joined(name, values).map(Some)
     }
 
     fn time_zone(&mut self) -> Result<Option<String>> {
         if self.word("default") || self.word("local") {
             return Ok(None);
         }
-        if self.is("interval") {
-            return Err(self.unsupported("SET TIME ZONE INTERVAL", self.pos()));
+        if self.word("interval") {
+            return self.time_zone_interval().map(Some);
         }
         Ok(Some(self.option_value()?))
+    }
+
+    /// After INTERVAL: `'text' [HOUR [TO MINUTE]]` or `(precision) 'text'`, as the setting's text.
+    fn time_zone_interval(&mut self) -> Result<String> {
+        use throng_types::sqltype::interval_field::{FULL_RANGE, HOUR, MINUTE};
+        let precision = self.type_modifiers()?.first().copied();
+        let text = self.string()?;
+        let pos = self.pos();
+        let typmod = match precision {
+            Some(precision) => Some(SqlType::interval_modifier(FULL_RANGE, precision)),
+            None => self.interval_fields(None)?,
+        };
+        let fields = typmod.filter(|_| precision.is_none());
+        if fields.is_some_and(|typmod| (typmod >> 16) & FULL_RANGE & !(HOUR | MINUTE) != 0) {
+            return Err(self.error("time zone interval must be HOUR or HOUR TO MINUTE", pos));
+        }
+        let style = IntervalStyle::Postgres;
+        let interval = interval::parse(&text, style, typmod.unwrap_or(-1))?;
+        let mut shown = Vec::new();
+        interval::write(interval, style, &mut shown);
+        Ok(format!("INTERVAL '{}'", String::from_utf8_lossy(&shown)))
     }
 
     fn show(&mut self) -> Result<Statement> {

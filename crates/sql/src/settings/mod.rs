@@ -37,6 +37,101 @@ pub fn find(name: &str) -> Option<Id> {
     BY_NAME.get(&name.to_ascii_lowercase()).copied()
 }
 
+/// What several values of one SET are to a setting.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    /// An error: it has one value.
+    No,
+    Words,
+    /// Each is a name, and quoted where SQL would quote it.
+    Names,
+}
+
+fn list_of(name: &str) -> List {
+    const NAMES: [&str; 6] = [
+        "search_path",
+        "temp_tablespaces",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+        "local_preload_libraries",
+        "unix_socket_directories",
+    ];
+    const WORDS: [&str; 9] = [
+        "datestyle",
+        "createrole_self_grant",
+        "debug_io_direct",
+        "listen_addresses",
+        "log_connections",
+        "log_destination",
+        "restrict_nonsystem_relation_kind",
+        "synchronous_standby_names",
+        "wal_consistency_checking",
+    ];
+    let lower = name.to_ascii_lowercase();
+    if NAMES.contains(&lower.as_str()) {
+        List::Names
+    } else if WORDS.contains(&lower.as_str()) {
+        List::Words
+    } else {
+        List::No
+    }
+}
+
+/// Whether a setting is a list of names, each of which is shown by itself where its definition is written out.
+pub fn is_list_of_names(name: &str) -> bool {
+    list_of(name) == List::Names
+}
+
+/// The values of a SET as one text.
+///
+/// # Errors
+/// 22023 for several values of a setting that is no list.
+pub fn joined(name: &str, values: Vec<String>) -> Result<String> {
+    match (list_of(name), values.len()) {
+        (List::Names, _) => {
+            let names: Vec<_> = values
+                .iter()
+                .map(|v| crate::parse::quote_ident(v))
+                .collect();
+            Ok(names.join(", "))
+        }
+        (List::No, 2..) if find(name).is_some() || name.contains('.') => Err(Error::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("SET {name} takes only one argument"),
+        )),
+        _ => Ok(values.join(", ")),
+    }
+}
+
+/// Whether a value may be kept for a setting, to be set whenever a function runs or a session begins; `superuser`: whoever keeps it.
+///
+/// # Errors
+/// 42704, 22023, 42501 and 55P02, as SET would give them.
+pub fn check_stored(name: &str, value: Option<&str>, superuser: bool) -> Result<()> {
+    // Who may become which role is checked when one does.
+    if name.eq_ignore_ascii_case("role") {
+        return Ok(());
+    }
+    let Some(id) = find(name) else {
+        return match name.contains('.') {
+            true => Ok(()),
+            false => Err(unknown(name)),
+        };
+    };
+    let setting = id.definition();
+    if matches!(id, Id::SessionAuthorization) {
+        return Ok(());
+    }
+    setting.must_be_settable(Caller {
+        superuser,
+        starting: false,
+    })?;
+    match value {
+        Some(value) => setting.kind.parse(setting.name, value).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
 fn unknown(name: &str) -> Error {
     Error::new(
         state::UNDEFINED_OBJECT,
@@ -142,6 +237,34 @@ pub struct Caller {
     pub starting: bool,
 }
 
+impl Setting {
+    /// 42501 or 55P02 where the caller may not set it.
+    fn must_be_settable(&self, caller: Caller) -> Result<()> {
+        let name = self.name;
+        let (code, message) = match self.context {
+            Context::Internal => return Err(cannot_change(name)),
+            Context::Postmaster => (
+                state::CANT_CHANGE_RUNTIME_PARAM,
+                format!("parameter \"{name}\" cannot be changed without restarting the server"),
+            ),
+            Context::Sighup => (
+                state::CANT_CHANGE_RUNTIME_PARAM,
+                format!("parameter \"{name}\" cannot be changed now"),
+            ),
+            Context::Superuser if !caller.superuser => (
+                state::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to set parameter \"{name}\""),
+            ),
+            Context::Backend if !caller.starting => (
+                state::CANT_CHANGE_RUNTIME_PARAM,
+                format!("parameter \"{name}\" cannot be set after connection start"),
+            ),
+            _ => return Ok(()),
+        };
+        Err(Error::new(code, message))
+    }
+}
+
 /// One session's values, with what is needed to take them back.
 pub struct SessionSettings {
     base: Vec<(Value, Source)>,
@@ -151,8 +274,8 @@ pub struct SessionSettings {
     undo: Vec<Undo>,
     /// Counts changes: what was derived from settings is stale when it differs.
     version: u64,
-    /// Reported settings that changed since the client was last told.
-    changed: Vec<Id>,
+    /// Reported settings that were set since the client was last told, with what it was told.
+    changed: Vec<(Id, Value)>,
 }
 
 enum Undo {
@@ -207,9 +330,9 @@ impl SessionSettings {
         let old = std::mem::replace(&mut self.values[id as usize], new);
         if id.definition().report
             && old.0 != self.values[id as usize].0
-            && !self.changed.contains(&id)
+            && !self.changed.iter().any(|(known, _)| *known == id)
         {
-            self.changed.push(id);
+            self.changed.push((id, old.0.clone()));
         }
         old
     }
@@ -226,33 +349,7 @@ impl SessionSettings {
             return self.set_custom(name, text, scope);
         };
         let setting = id.definition();
-        let allowed = match setting.context {
-            Context::User => true,
-            Context::Superuser => caller.superuser,
-            Context::Backend => caller.starting,
-            Context::Internal => return Err(cannot_change(setting.name)),
-            Context::Postmaster => {
-                return Err(Error::new(
-                    state::CANT_CHANGE_RUNTIME_PARAM,
-                    format!(
-                        "parameter \"{}\" cannot be changed without restarting the server",
-                        setting.name
-                    ),
-                ));
-            }
-            Context::Sighup => {
-                return Err(Error::new(
-                    state::CANT_CHANGE_RUNTIME_PARAM,
-                    format!("parameter \"{}\" cannot be changed now", setting.name),
-                ));
-            }
-        };
-        if !allowed {
-            return Err(Error::new(
-                state::INSUFFICIENT_PRIVILEGE,
-                format!("permission denied to set parameter \"{}\"", setting.name),
-            ));
-        }
+        setting.must_be_settable(caller)?;
         let source = if caller.starting {
             Source::Client
         } else {
@@ -424,7 +521,8 @@ impl SessionSettings {
         let changed = std::mem::take(&mut self.changed);
         changed
             .into_iter()
-            .map(|id| (id.definition().name, self.show_id(id)))
+            .filter(|(id, told)| self.get(*id) != told)
+            .map(|(id, _)| (id.definition().name, self.show_id(id)))
             .collect()
     }
 

@@ -3,7 +3,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
-use crate::io::Zone;
+use crate::io::datetime::interval;
+use crate::io::{IntervalStyle, Zone};
 
 /// A setting's type with its limits.
 #[derive(Clone, Copy)]
@@ -334,6 +335,23 @@ pub fn client_encoding(text: &str) -> Result<String, String> {
     }
 }
 
+/// Aspects of a connection, or a boolean for those that PostgreSQL told of before there were aspects.
+pub fn log_connections(text: &str) -> Result<String, String> {
+    const ASPECTS: [&str; 4] = ["receipt", "authentication", "authorization", "all"];
+    if text.trim().is_empty() || parse_bool(text) == Some(false) {
+        return Ok(String::new());
+    }
+    if parse_bool(text) == Some(true) {
+        return Ok("on".to_owned());
+    }
+    let names = split_names(text).ok_or("Invalid list syntax in parameter \"log_connections\".")?;
+    let unknown = names.iter().find(|name| !ASPECTS.contains(&name.as_str()));
+    match unknown {
+        Some(name) => Err(format!("Invalid option \"{name}\".")),
+        None => Ok(names.join(", ")),
+    }
+}
+
 /// A style and a field order, in either order; what is not said stays, but that German dates begin with the day.
 pub fn date_style(text: &str, current: &str) -> Result<String, String> {
     let (mut style, mut order) = (None, None);
@@ -369,11 +387,15 @@ pub fn date_style(text: &str, current: &str) -> Result<String, String> {
     Ok(format!("{}, {order}", style.unwrap_or(current_style)))
 }
 
-/// A zone by its IANA name, hours east of Greenwich, or POSIX's form, whose sign goes the other way.
+/// A zone by its IANA name, hours east of Greenwich, an interval (`INTERVAL '05:30'`), or POSIX's form, whose sign goes the other
+/// way.
 pub fn time_zone(text: &str) -> Result<String, String> {
-    let text = text.trim().trim_matches('\'');
     if text.eq_ignore_ascii_case("default") || text.eq_ignore_ascii_case("local") {
         return Ok("GMT".to_owned());
+    }
+    let starts_as_interval = text.get(..8).filter(|t| t.eq_ignore_ascii_case("interval"));
+    if starts_as_interval.is_some() {
+        return interval_east(&text[8..]);
     }
     if let Some(zone) = chrono_tz::TZ_VARIANTS
         .iter()
@@ -381,23 +403,41 @@ pub fn time_zone(text: &str) -> Result<String, String> {
     {
         return Ok(zone.name().to_owned());
     }
-    let name = match text.parse() {
-        Ok(hours) => hours_east(hours).ok_or_else(String::new)?,
-        Err(_) => text.to_owned(),
-    };
+    if let Ok(hours) = text.trim_start().parse::<f64>() {
+        return seconds_east(hours * 3600.0);
+    }
+    // As PostgreSQL spells what is no name of a file.
+    let name = text.to_ascii_uppercase();
     match Zone::by_name(&name) {
         Some(_) => Ok(name),
         None => Err(String::new()),
     }
 }
 
-/// POSIX's form of so many hours east: `<+05:30>-05:30`.
-fn hours_east(hours: f64) -> Option<String> {
-    const MOST_HOURS: f64 = 167.0;
-    if hours.is_nan() || hours.abs() > MOST_HOURS {
-        return None;
+/// The zone of an interval that is written in quotes.
+fn interval_east(text: &str) -> Result<String, String> {
+    let quoted = text.trim_start().strip_prefix('\'');
+    let inside = quoted.and_then(|text| text.strip_suffix('\''));
+    let style = IntervalStyle::Postgres;
+    let parsed = inside.and_then(|text| interval::parse(text, style, -1).ok());
+    let interval = parsed.ok_or_else(String::new)?;
+    if interval.months != 0 {
+        return Err("Cannot specify months in time zone interval.".to_owned());
     }
-    let seconds = (hours.abs() * 3600.0) as u32;
+    if interval.days != 0 {
+        return Err("Cannot specify days in time zone interval.".to_owned());
+    }
+    seconds_east((interval.micros / 1_000_000) as f64)
+}
+
+/// POSIX's form of so many seconds east: `<+05:30>-05:30`.
+fn seconds_east(seconds: f64) -> Result<String, String> {
+    const MOST_HOURS: f64 = 167.0;
+    if seconds.is_nan() || seconds.abs() > MOST_HOURS * 3600.0 {
+        return Err("UTC timezone offset is out of range.".to_owned());
+    }
+    let east = seconds >= 0.0;
+    let seconds = seconds.abs() as u32;
     let mut shown = format!("{:02}", seconds / 3600);
     if !seconds.is_multiple_of(3600) {
         shown += &format!(":{:02}", seconds / 60 % 60);
@@ -405,28 +445,43 @@ fn hours_east(hours: f64) -> Option<String> {
     if !seconds.is_multiple_of(60) {
         shown += &format!(":{:02}", seconds % 60);
     }
-    let (east, west) = if hours < 0.0 { ('-', '+') } else { ('+', '-') };
-    Some(format!("<{east}{shown}>{west}{shown}"))
+    let (ahead, behind) = if east { ('+', '-') } else { ('-', '+') };
+    Ok(format!("<{ahead}{shown}>{behind}{shown}"))
 }
 
 /// A list of schema names; kept as it is written.
 pub fn search_path(text: &str) -> Result<String, String> {
     match split_names(text) {
-        Some(_) => Ok(text.trim().to_owned()),
+        Some(_) => Ok(text.to_owned()),
         None => Err("List syntax is invalid.".to_owned()),
     }
 }
 
-/// The names of a comma-separated list: unquoted ones folded to lower case.
+/// Bytes of a name: what is longer is cut.
+const LONGEST_NAME: usize = 63;
+
+fn cut(name: &mut String) {
+    if name.len() > LONGEST_NAME {
+        let end = (0..=LONGEST_NAME)
+            .rev()
+            .find(|at| name.is_char_boundary(*at));
+        name.truncate(end.unwrap_or(0));
+    }
+}
+
+/// The names of a comma-separated list, as PostgreSQL's `SplitIdentifierString` finds them: unquoted ones end at a space and are
+/// folded to lower case.
 pub fn split_names(text: &str) -> Option<Vec<String>> {
+    let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c');
     let mut names = Vec::new();
-    let mut rest = text.trim();
+    let mut rest = text.trim_start_matches(is_space);
     if rest.is_empty() {
         return Some(names);
     }
     loop {
+        let mut name;
         if let Some(quoted) = rest.strip_prefix('"') {
-            let mut name = String::new();
+            name = String::new();
             let mut chars = quoted.char_indices();
             let end = loop {
                 match chars.next()? {
@@ -438,19 +493,21 @@ pub fn split_names(text: &str) -> Option<Vec<String>> {
                     (_, c) => name.push(c),
                 }
             };
-            names.push(name);
-            rest = quoted[end..].trim_start();
+            rest = &quoted[end..];
         } else {
-            let end = rest.find(',').unwrap_or(rest.len());
-            let name = rest[..end].trim();
-            if name.is_empty() || name.contains('"') {
+            let end = rest.find(|c: char| c == ',' || is_space(c));
+            let end = end.unwrap_or(rest.len());
+            if end == 0 {
                 return None;
             }
-            names.push(name.to_lowercase());
+            name = rest[..end].to_ascii_lowercase();
             rest = &rest[end..];
         }
+        cut(&mut name);
+        names.push(name);
+        rest = rest.trim_start_matches(is_space);
         match rest.strip_prefix(',') {
-            Some(more) => rest = more.trim_start(),
+            Some(more) => rest = more.trim_start_matches(is_space),
             None if rest.is_empty() => return Some(names),
             None => return None,
         }
@@ -509,6 +566,12 @@ mod tests {
             split_names("\"$user\", Public,\"a\"\"b\""),
             Some(vec!["$user".into(), "public".into(), "a\"b".into()])
         );
+        assert_eq!(split_names(" A , b "), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(split_names("a b"), None);
+        assert_eq!(
+            split_names("\"a b\" , \"\""),
+            Some(vec!["a b".into(), "".into()])
+        );
         assert_eq!(split_names("a,,b"), None);
         assert_eq!(split_names("\"open"), None);
         assert_eq!(split_names(""), Some(vec![]));
@@ -531,7 +594,12 @@ mod tests {
         assert_eq!(time_zone("europe/berlin"), Ok("Europe/Berlin".into()));
         assert_eq!(time_zone("+02"), Ok("<+02>-02".into()));
         assert_eq!(time_zone("-5.5"), Ok("<-05:30>+05:30".into()));
-        assert_eq!(time_zone("UTC+3"), Ok("UTC+3".into()));
+        assert_eq!(time_zone("utc+3"), Ok("UTC+3".into()));
+        assert_eq!(
+            time_zone("INTERVAL '05:30:00'"),
+            Ok("<+05:30>-05:30".into())
+        );
+        assert!(time_zone("INTERVAL '1 day'").is_err());
         assert!(time_zone("200").is_err());
         for (text, east) in [
             ("-5.5", -19_800),

@@ -7,6 +7,7 @@ use super::{Rows, row};
 use crate::catalog::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
 use crate::func::Volatility;
 use crate::parse::{quote_ident, quote_literal};
+use crate::settings::{self, value::split_names};
 
 /// The language SQL, as `pg_language` numbers it.
 pub(super) const SQL: Oid = Oid(14);
@@ -241,15 +242,13 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
         text.push('\n');
     }
     for (name, value) in &def.settings {
-        let value = match name.as_str() {
-            "search_path" => {
-                let names = value.split(',').map(|n| {
-                    let plain = n.trim().trim_matches('"');
-                    quote_literal(plain)
-                });
-                names.collect::<Vec<_>>().join(", ")
+        let names = settings::is_list_of_names(name).then(|| split_names(value));
+        let value = match names.flatten() {
+            Some(names) => {
+                let quoted: Vec<_> = names.iter().map(|n| quote_literal(n)).collect();
+                quoted.join(", ")
             }
-            _ => quote_literal(value),
+            None => quote_literal(value),
         };
         text += &format!(" SET {} TO {value}\n", quote_ident(name));
     }
