@@ -42,6 +42,8 @@ pub struct TriggerCall {
     pub args: Vec<String>,
     /// What the function's SQL may name as tables: the rows that the statement has changed.
     pub transitions: Vec<Transition>,
+    /// The role that queued the call, as which it runs; None: whoever acts now.
+    pub queued_as: Option<Oid>,
 }
 
 /// A transition table, whose columns are those of the trigger's table.

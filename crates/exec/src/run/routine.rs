@@ -64,6 +64,9 @@ pub trait Routines {
     /// What is defined now, whatever was when the statement began.
     fn definitions(&self) -> Arc<Catalog>;
 
+    /// Whether nothing may be left for later: code of an owner runs for somebody else.
+    fn is_restricted(&self) -> bool;
+
     /// `snapshot`: what the calling statement sees.
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a>;
 }

@@ -15,7 +15,11 @@ pub(super) struct Asked {
     version: u64,
     /// `None`: there is no limit.
     pub statement_timeout: Option<Duration>,
+    pub transaction_timeout: Option<Duration>,
     pub idle_in_transaction_timeout: Option<Duration>,
+    pub idle_session_timeout: Option<Duration>,
+    /// Whether the log is told of statements.
+    pub logs: bool,
     /// `work_mem` in bytes.
     pub work_mem: usize,
     pub analytics_above_cost: f64,
@@ -38,7 +42,10 @@ impl Asked {
         Asked {
             version: settings.version(),
             statement_timeout: timeout(Id::StatementTimeout),
+            transaction_timeout: timeout(Id::TransactionTimeout),
             idle_in_transaction_timeout: timeout(Id::IdleInTransactionSessionTimeout),
+            idle_session_timeout: timeout(Id::IdleSessionTimeout),
+            logs: super::log::is_on(settings),
             work_mem: settings.int(Id::WorkMem) as usize * 1024,
             analytics_above_cost: settings.int(Id::AnalyticsAboveCost) as f64,
             isolation: parse_isolation(settings.text(Id::DefaultTransactionIsolation)),

@@ -10,7 +10,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::query::{as_text, field, lock_mode};
-use super::transaction::{isolation_name, parse_isolation};
+use super::transaction::isolation_name;
 use crate::client::{Client, Field};
 use crate::write;
 
@@ -42,14 +42,6 @@ fn set_or_reset(text: &str) -> &'static str {
     }
 }
 
-/// Settings that a transaction begins with, and that nothing resets.
-fn is_of_transaction(name: &str) -> bool {
-    matches!(
-        name,
-        "transaction_isolation" | "transaction_read_only" | "transaction_deferrable"
-    )
-}
-
 impl Session {
     /// Runs a command to its end and says so to the client.
     pub(super) async fn run_command(
@@ -58,6 +50,7 @@ impl Session {
         text: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
+        self.refuse_restricted(&command)?;
         let tag: &str = match command {
             Command::Empty => {
                 client.empty_query();
@@ -103,10 +96,6 @@ impl Session {
             Command::Set { name, value, local } => {
                 self.set(&name, value.as_deref(), local, client)?;
                 "SET"
-            }
-            Command::Reset(Some(name)) if is_of_transaction(&name) => {
-                let message = format!("parameter \"{name}\" cannot be reset");
-                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
             }
             Command::Reset(name) => {
                 self.reset(name.as_deref(), client)?;
@@ -257,6 +246,25 @@ impl Session {
         Ok(())
     }
 
+    /// 42501 for what would stay in the session, in a security-restricted operation.
+    pub(super) fn refuse_restricted(&self, command: &Command) -> Result<()> {
+        let what = match command {
+            Command::Close(_) => "CLOSE",
+            Command::Prepare { .. } => "PREPARE",
+            Command::Deallocate(_) => "DEALLOCATE",
+            Command::Listen(_) => "LISTEN",
+            Command::Unlisten(_) => "UNLISTEN",
+            Command::Discard(_) => "DISCARD",
+            Command::Declare { options, .. } if options.hold && self.is_restricted() => {
+                let message =
+                    "cannot create a cursor WITH HOLD within security-restricted operation";
+                return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+            }
+            _ => return Ok(()),
+        };
+        self.must_not_be_restricted(what)
+    }
+
     // Settings
 
     fn warn_outside_block(&self, what: &str, client: &mut dyn Client) {
@@ -275,44 +283,8 @@ impl Session {
         if local {
             self.warn_outside_block("SET LOCAL", client);
         }
-        let modes = TransactionModes::default();
-        match name.to_ascii_lowercase().as_str() {
-            "transaction_isolation" if value.is_some() => {
-                let text = value.unwrap_or_default().to_ascii_lowercase();
-                let known = [
-                    "read uncommitted",
-                    "read committed",
-                    "repeatable read",
-                    "serializable",
-                ];
-                if !known.contains(&text.as_str()) {
-                    let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
-                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
-                }
-                let isolation = Some(parse_isolation(&text));
-                return self.set_transaction_modes(TransactionModes { isolation, ..modes });
-            }
-            "transaction_read_only" if value.is_some() => {
-                let read_only = Some(parsed_bool(name, value.unwrap_or_default())?);
-                return self.set_transaction_modes(TransactionModes { read_only, ..modes });
-            }
-            "transaction_deferrable" if value.is_some() => {
-                let deferrable = Some(parsed_bool(name, value.unwrap_or_default())?);
-                return self.set_transaction_modes(TransactionModes {
-                    deferrable,
-                    ..modes
-                });
-            }
-            "role" => return self.set_role(value.filter(|v| *v != "none"), local),
-            "session_authorization" => return self.set_session_authorization(value, local),
-            _ => {}
-        }
         let scope = if local { Scope::Local } else { Scope::Session };
-        self.settings
-            .borrow_mut()
-            .set(name, value, scope, self.caller())?;
-        self.settings_changed();
-        Ok(())
+        self.set_first(name, value, scope)
     }
 
     fn reset(&mut self, name: Option<&str>, client: &mut dyn Client) -> Result<()> {
@@ -332,7 +304,7 @@ impl Session {
         match name.to_ascii_lowercase().as_str() {
             "transaction_isolation" => {
                 if let Some(transaction) = transaction {
-                    return Ok(isolation_name(transaction.isolation).to_owned());
+                    return Ok(isolation_name(transaction.isolation.get()).to_owned());
                 }
                 self.settings.borrow().show("default_transaction_isolation")
             }
@@ -349,15 +321,20 @@ impl Session {
             }
             "transaction_deferrable" => {
                 if let Some(transaction) = transaction {
-                    return Ok(if transaction.deferrable { "on" } else { "off" }.to_owned());
+                    return Ok(if transaction.deferrable.get() {
+                        "on"
+                    } else {
+                        "off"
+                    }
+                    .to_owned());
                 }
                 self.settings
                     .borrow()
                     .show("default_transaction_deferrable")
             }
-            "role" => Ok(match self.role().oid == self.session_role().oid {
+            "role" => Ok(match self.outer_role().oid == self.session_role().oid {
                 true => "none".to_owned(),
-                false => self.role().name.clone(),
+                false => self.outer_role().name.clone(),
             }),
             _ => self.settings.borrow().show(name),
         }
@@ -512,11 +489,4 @@ impl Session {
             }
         }
     }
-}
-
-fn parsed_bool(name: &str, value: &str) -> Result<bool> {
-    throng_sql::settings::value::parse_bool(value).ok_or_else(|| {
-        let message = format!("parameter \"{name}\" requires a Boolean value");
-        Error::new(state::INVALID_PARAMETER_VALUE, message)
-    })
 }

@@ -95,8 +95,8 @@ impl Session {
         let first = self.schema_first.replace(name.clone());
         let made = self.make_elements(elements, sql, client).await;
         self.schema_first = first;
-        if let Some(role) = role {
-            self.act_for(role);
+        if let Some((role, limits)) = role {
+            self.act_again(role, limits);
         }
         made?;
         client.command_complete(&schema.tag());

@@ -419,6 +419,10 @@ impl Session {
             let catalog = self.definitions();
             let seen = self.published_version.get();
             self.transaction()?.used.set(true);
+            if self.is_restricted() && self.makes_temporary(ddl, &catalog) {
+                let message = "cannot create temporary table within security-restricted operation";
+                return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+            }
             let txn = &self.transaction()?.txn;
             for (relation, mode) in tables_of(ddl, &catalog) {
                 let mut policy = WaitPolicy::Block;
@@ -531,6 +535,9 @@ impl Session {
         before: &Arc<Catalog>,
         edited: &Arc<Catalog>,
     ) -> Result<Option<u64>> {
+        // Users' functions that it calls were chosen by the table's owner.
+        let owner = owner_of_code(&work, edited);
+        let _acting = owner.map(|owner| self.restricted(owner)).transpose()?;
         match work {
             // The file was made with its number.
             Work::CreateHeap(_) => {}
@@ -913,6 +920,19 @@ impl Session {
         })
         .await
     }
+}
+
+/// Whose code runs in a piece of work for whoever asked for it: the table's owner's.
+fn owner_of_code(work: &Work, catalog: &Catalog) -> Option<Oid> {
+    let table = match work {
+        Work::CreateIndex { index, build: true } | Work::IndexVersions(index) => {
+            catalog.index(*index)?.table
+        }
+        Work::Repack { table, .. } | Work::Refresh(table) | Work::RefreshInPlace(table) => *table,
+        Work::Fill { table, .. } if catalog.table(*table)?.is_materialized() => *table,
+        _ => return None,
+    };
+    catalog.table(table).map(|def| def.owner)
 }
 
 pub(super) fn gone(what: &str) -> Error {

@@ -394,7 +394,7 @@ impl SessionHost<'_> {
 
     /// 42501 where the role may not end what another's session does.
     fn may_signal(&self, of: Oid, reason: &CancelReason) -> Result<()> {
-        let role = self.session.acting_role();
+        let role = self.session.current_role_oid();
         let catalog = self.catalog;
         if catalog.is_superuser(role) {
             return Ok(());
@@ -444,7 +444,7 @@ impl SessionHost<'_> {
 
     /// Superusers forget the waits of all.
     fn reset_waits(&self) -> Result<Datum> {
-        if !self.session.role().superuser {
+        if !self.session.is_superuser() {
             let message = "permission denied for function throng_reset_waits";
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
         }

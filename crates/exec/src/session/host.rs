@@ -325,10 +325,10 @@ impl Host for SessionHost<'_> {
         self.session.statement_time
     }
     fn current_user(&self) -> String {
-        match self.catalog.role(self.session.acting_role()) {
-            Some(role) => role.name.clone(),
-            None => self.session.role().name.clone(),
-        }
+        let role = self.session.role();
+        // One that was renamed since is called what it is called now.
+        let now = self.catalog.role(role.oid);
+        now.map_or_else(|| role.name.clone(), |now| now.name.clone())
     }
     fn session_user(&self) -> String {
         self.session.session_role().name.clone()
@@ -361,9 +361,8 @@ impl Host for SessionHost<'_> {
         local: bool,
     ) -> Result<String, EvalStop> {
         let scope = if local { Scope::Local } else { Scope::Session };
-        let mut settings = self.session.settings.borrow_mut();
-        settings.set(name, value, scope, self.session.caller())?;
-        Ok(settings.show(name)?)
+        self.session.set_config(name, value, scope)?;
+        Ok(self.session.show(name)?)
     }
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop> {
         let txn = &self.session.transaction()?.txn;

@@ -43,7 +43,7 @@ impl SessionHost<'_> {
 
     fn latest_in(&self, def: &std::sync::Arc<TableDef>, mut at: Tid) -> Result<Tid, EvalStop> {
         let relation = Relation::Table(def.clone());
-        let role = self.session.acting_role();
+        let role = self.session.current_role_oid();
         if self.catalog.relation_rights(role, &relation, right::SELECT) == 0 {
             let message = format!("permission denied for table {}", def.name);
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).into());

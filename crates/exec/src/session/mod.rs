@@ -12,6 +12,7 @@ mod analyze;
 mod asked;
 mod command;
 mod compound;
+mod config;
 mod constraints;
 mod copy;
 mod cursor;
@@ -22,6 +23,7 @@ mod describe;
 mod detach;
 mod effects;
 mod elsewhere;
+mod entry;
 mod explain;
 mod families;
 mod functions;
@@ -29,6 +31,8 @@ mod host;
 mod in_use;
 mod keys;
 mod latest;
+mod limits;
+mod log;
 mod notify;
 mod once;
 mod pages;
@@ -62,12 +66,10 @@ use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use throng_observe::SessionWaits;
-use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{Catalog, RoleDef, builtin};
 use throng_sql::command::{BoundStatement, Command};
 use throng_sql::io::FormatSettings;
@@ -75,13 +77,14 @@ use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_sync::fetch_span_ahead;
 use throng_txn::{Encryption, SessionEntry, SessionInfo, SessionState};
-use throng_types::error::{Severity, state};
+use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::client::{Client, RowShape};
 use crate::database::Database;
 use crate::engine::{Admission, CLIENT_BACKEND, Engine};
 use crate::write;
+use entry::{may_enter, must_be_few_enough, no_database, role_settings};
 use portal::{Portal, Portals};
 use prepared::{Prepared, is_data};
 use transaction::{Block, Joined, Transaction};
@@ -148,9 +151,7 @@ pub struct Session {
     /// Its version, and whether it [is plain](transaction::is_plain).
     published_version: Cell<u64>,
     published_is_plain: Cell<bool>,
-    /// As whom the innermost SECURITY DEFINER function acts.
-    acting: Cell<Option<Oid>>,
-    /// Who SET SESSION AUTHORIZATION made of who logged in, and who SET ROLE did.
+    /// Who SET SESSION AUTHORIZATION made of who logged in, who SET ROLE did, and whose code runs.
     roles: RefCell<roles::Roles>,
     temporary: temporary::Temporary,
     /// What the statement takes for tables' children, where that is not what the definitions say.
@@ -259,7 +260,8 @@ impl Session {
             }
         };
         if !of_server {
-            may_enter(&engine, &catalog, &role)?;
+            admission.must_have_place(role.oid, &catalog)?;
+            may_enter(&catalog, &role)?;
         }
         let mut settings = SessionSettings::new(&engine.settings());
         settings.force(Id::IsSuperuser, Value::Bool(role.superuser));
@@ -272,8 +274,18 @@ impl Session {
             true => Vec::new(),
             false => role_settings(&catalog, &role, &login),
         };
-        for (name, value) in own {
-            settings.set(&name, Some(&value), Scope::Session, caller)?;
+        let (mut chosen_role, mut warnings) = (None, Vec::new());
+        for own in own {
+            if own.name.eq_ignore_ascii_case("role") {
+                chosen_role = Some(own);
+                continue;
+            }
+            let set = settings.set(&own.name, Some(&own.value), Scope::Session, caller);
+            match set {
+                // What was kept long ago is no reason to lock anybody out.
+                Err(e) if own.stored => warnings.push(e),
+                set => set?,
+            }
         }
         settings.take_changed();
 
@@ -296,6 +308,10 @@ impl Session {
         if database.is_closed() {
             return Err(no_database(&login_database)
                 .detail("It seems to have just been dropped or renamed."));
+        }
+        // So does whoever counts them: of two that come at once one is counted by the other.
+        if !of_server {
+            must_be_few_enough(&engine, &catalog, &role)?;
         }
         steer_waits(handle.entry(), &settings);
         let mut secret = [0; SECRET];
@@ -331,7 +347,6 @@ impl Session {
             sequences: RefCell::default(),
             effects: Effects::default(),
             routine_depth: Cell::default(),
-            acting: Cell::default(),
             trigger_calls: trigger::TriggerCalls::default(),
             procedures: plpgsql::Procedures::default(),
             settings_number: plans::SettingsNumber::default(),
@@ -346,7 +361,23 @@ impl Session {
             _admission: admission,
         };
         session.settings_changed();
+        if let Some(chosen) = chosen_role {
+            let name = Some(chosen.value.as_str()).filter(|name| *name != "none");
+            match session.set_role(name, false) {
+                Err(e) if chosen.stored => warnings.push(e),
+                set => set?,
+            }
+            session.commit_roles();
+        }
+        for warning in warnings {
+            session.warn(warning);
+        }
         Ok(session)
+    }
+
+    /// Tells a new client what there is to tell before its first statement.
+    pub fn greet(&self, client: &mut dyn Client) {
+        self.say(client);
     }
 
     pub fn pid(&self) -> i32 {
@@ -395,43 +426,9 @@ impl Session {
         self.drop_temporary().await;
     }
 
-    /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the idle-in-transaction
-    /// timeout.
-    pub async fn interrupted(&self) -> Error {
-        let timeout = self.asked().idle_in_transaction_timeout;
-        let timeout = timeout.filter(|_| self.block != Block::None);
-        let flag = self.handle.cancel_flag();
-        let terminated = std::future::poll_fn(|cx| {
-            flag.register(cx.waker());
-            if flag.is_terminated() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        });
-        let over = match timeout {
-            Some(timeout) => tokio::time::timeout(timeout, terminated).await.is_err(),
-            None => {
-                terminated.await;
-                false
-            }
-        };
-        let (code, message) = match over {
-            true => (
-                state::IDLE_IN_TRANSACTION_TIMEOUT,
-                "terminating connection due to idle-in-transaction timeout",
-            ),
-            false => (
-                state::ADMIN_SHUTDOWN,
-                "terminating connection due to administrator command",
-            ),
-        };
-        Error::new(code, message).severity(Severity::Fatal)
-    }
-
     fn caller(&self) -> Caller {
         Caller {
-            superuser: self.role().superuser,
+            superuser: self.is_superuser(),
             starting: false,
         }
     }
@@ -443,10 +440,11 @@ impl Session {
         self.portals.get_mut().drop_unnamed();
         self.prepared.get_mut().remove("");
         self.statement_began(sql);
+        let logged = self.asked().logs.then(|| self.log_began("statement", sql));
         let ran = self.run_string(sql, client).await;
         self.joined = Joined::default();
         let ran = match ran {
-            Ok(()) => self.end_implicit().await,
+            Ok(()) => self.end_string(client).await,
             Err(e) => Err(e),
         };
         let ran = ran.map_err(|e| self.spelled(e));
@@ -454,7 +452,25 @@ impl Session {
             self.statement_failed();
         }
         self.statement_ended(client);
+        if let Some(logged) = logged {
+            self.log_ended(logged);
+        }
         ran
+    }
+
+    /// The last statement of a string is done when what it did is committed: what that says comes before its tag, and the tag only if
+    /// it went well.
+    async fn end_string(&mut self, client: &mut dyn Client) -> Result<()> {
+        let ended = self.end_implicit().await;
+        if ended.is_ok() && self.unsaid.is_empty() {
+            return Ok(());
+        }
+        let tag = client.take_tag();
+        self.say(client);
+        if let (Ok(()), Some(tag)) = (&ended, tag) {
+            client.give_tag(tag);
+        }
+        ended
     }
 
     /// An error as the client is told it: with the names of types that users made, which the statement's catalog knows.
@@ -475,8 +491,12 @@ impl Session {
             client.empty_query();
         }
         self.joined.others = statements.len() > 1;
-        for parsed in statements {
+        for (number, parsed) in statements.into_iter().enumerate() {
             self.refuse_if_failed(&parsed.statement)?;
+            if number > 0 {
+                // Each has its own time, by what those before it have set.
+                self.limit_statement();
+            }
             self.begin_if_idle();
             self.families.forget();
             if is_data(&parsed.statement) {
@@ -502,13 +522,10 @@ impl Session {
         self.statement_time = system::from_unix(now);
         self.effects.clear();
         self.families.forget();
-        self.acting.set(None);
         // A cancel that came while nothing ran was for the statement before.
         self.handle.cancel_flag().statement_ended();
         self.handle.entry().statement_began(text, now);
-        let timeout = self.asked().statement_timeout;
-        let deadline = timeout.map(|timeout| std::time::Instant::now() + timeout);
-        self.handle.cancel_flag().set_deadline(deadline);
+        self.limit_statement();
     }
 
     fn statement_ended(&mut self, client: &mut dyn Client) {
@@ -547,7 +564,7 @@ impl Session {
     // The extended protocol
 
     pub async fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<()> {
-        self.statement_began(sql);
+        self.message_began(sql)?;
         if !name.is_empty() && self.prepared.borrow().contains_key(name) {
             return Err(Error::new(
                 state::DUPLICATE_PREPARED_STATEMENT,
@@ -576,6 +593,7 @@ impl Session {
         parameters: impl ExactSizeIterator<Item = Option<&'p [u8]>>,
         result_formats: &[i16],
     ) -> Result<()> {
+        self.still_in_time()?;
         let prepared = self.find_prepared(statement)?;
         let known = prepared.known();
         if let Some(ast) = &known.statement {
@@ -599,7 +617,8 @@ impl Session {
             false => self.current(&prepared, key)?,
         };
         let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
-        let made = self.make_portal(prepared, values, result_formats)?;
+        let known = self.known_of_bind(known)?;
+        let made = self.make_portal(prepared, &known, values, result_formats)?;
         self.portals.get_mut().insert(portal, made);
         Ok(())
     }
@@ -608,14 +627,27 @@ impl Session {
         &mut self,
         name: &str,
     ) -> Result<(Vec<u32>, Option<Arc<RowShape>>)> {
+        self.still_in_time()?;
         let prepared = self.find_prepared(name)?;
         let known = prepared.known();
+        if let Some(statement) = known.statement.as_ref().filter(|_| known.columns.is_some()) {
+            self.refuse_if_failed(statement)?;
+        }
         let types = known.params.iter().map(|t| t.oid.0).collect();
         Ok((types, known.columns.clone()))
     }
 
     pub async fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<RowShape>>> {
-        Ok(self.find_portal(name)?.shape.clone())
+        self.still_in_time()?;
+        let portal = self.find_portal(name)?;
+        let statement = portal
+            .prepared
+            .as_ref()
+            .and_then(|p| p.known().statement.clone());
+        if let Some(statement) = statement.filter(|_| portal.shape.is_some()) {
+            self.refuse_if_failed(&statement)?;
+        }
+        Ok(portal.shape.clone())
     }
 
     /// Runs a portal, or goes on with it: at most `max_rows` rows, 0 for all.
@@ -625,19 +657,24 @@ impl Session {
         max_rows: u32,
         client: &mut dyn Client,
     ) -> Result<()> {
+        self.still_in_time()?;
         let Some(mut portal) = self.portals.get_mut().remove(name) else {
             return Err(no_portal(name));
         };
-        if let Err(e) = portal.must_run(name) {
+        let statement = portal
+            .prepared
+            .as_ref()
+            .and_then(|p| p.known().statement.clone());
+        let refused = statement.map_or(Ok(()), |ast| self.refuse_if_failed(&ast));
+        if let Err(e) = refused.and_then(|()| portal.must_run(name)) {
             self.portals.borrow_mut().insert(name, portal);
             return Err(e);
         }
-        self.statement_began(&portal.sql);
-        if let Some(prepared) = &portal.prepared
-            && let Some(ast) = &prepared.known().statement
-        {
-            self.refuse_if_failed(ast)?;
-        }
+        self.message_began(&portal.sql)?;
+        let logged = self
+            .asked()
+            .logs
+            .then(|| self.log_began("execute", &portal.sql));
         self.begin_if_idle();
         let limit = if max_rows == 0 {
             u64::MAX
@@ -652,6 +689,13 @@ impl Session {
             Ok(()) => self.executed().await,
             Err(e) => Err(e),
         };
+        if ran.is_ok() {
+            // The next message begins another statement.
+            self.handle.cancel_flag().set_deadline(None);
+        }
+        if let Some(logged) = logged {
+            self.log_ended(logged);
+        }
         // The transaction may have ended inside, and its portals with it.
         if self.transaction.is_some() || self.block == Block::Open {
             self.portals.get_mut().insert(name, portal);
@@ -744,56 +788,6 @@ fn no_portal(name: &str) -> Error {
         state::INVALID_CURSOR_NAME,
         format!("portal \"{name}\" does not exist"),
     )
-}
-
-fn no_database(name: &str) -> Error {
-    let message = format!("database \"{name}\" does not exist");
-    Error::new(state::INVALID_CATALOG_NAME, message)
-}
-
-/// Whether a role may connect to a catalog's database.
-fn may_enter(engine: &Engine, catalog: &Catalog, role: &Role) -> Result<()> {
-    let Some(def) = catalog.current_database() else {
-        return Ok(());
-    };
-    if !def.allow_connections {
-        let message = format!(
-            "database \"{}\" is not currently accepting connections",
-            def.name
-        );
-        return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
-    }
-    if catalog.database_rights(role.oid, right::CONNECT) == 0 {
-        let message = format!("permission denied for database \"{}\"", def.name);
-        return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
-            .detail("User does not have CONNECT privilege."));
-    }
-    let limit = usize::try_from(def.connection_limit);
-    if let Ok(limit) = limit
-        && !role.superuser
-        && engine.clients_of(&def.name).len() >= limit
-    {
-        let message = format!("too many connections for database \"{}\"", def.name);
-        return Err(Error::new(state::TOO_MANY_CONNECTIONS, message));
-    }
-    Ok(())
-}
-
-/// Settings a session starts with beside the server's, later ones winning: the database's, the role's, the client's.
-fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<(String, String)> {
-    let mut settings = Vec::new();
-    if let Some(database) = catalog.database_by_name(&login.database) {
-        settings.extend(database.settings.iter().cloned());
-    }
-    if let Some(role) = catalog.role(role.oid) {
-        settings.extend(role.settings.iter().cloned());
-    }
-    settings.push((
-        "application_name".to_owned(),
-        login.application_name.clone(),
-    ));
-    settings.extend(login.options.iter().cloned());
-    settings
 }
 
 /// Microseconds since 2000-01-01 UTC.

@@ -93,13 +93,14 @@ impl Outbox {
 }
 
 impl Session {
-    pub(super) fn listen(&mut self, channel: String) {
-        self.outbox.get_mut().changes.push(Change::Listen(channel));
+    pub(super) fn listen(&self, channel: String) {
+        let changes = &mut self.outbox.borrow_mut().changes;
+        changes.push(Change::Listen(channel));
     }
 
-    pub(super) fn unlisten(&mut self, channel: Option<String>) {
-        let outbox = self.outbox.get_mut();
-        outbox.changes.push(Change::Unlisten(channel));
+    pub(super) fn unlisten(&self, channel: Option<String>) {
+        let changes = &mut self.outbox.borrow_mut().changes;
+        changes.push(Change::Unlisten(channel));
     }
 
     pub(super) fn notify(&self, channel: &str, payload: &str) -> Result<()> {

@@ -49,7 +49,7 @@ impl Session {
             return Ok(None);
         }
         self.portals.get_mut().drop_unnamed();
-        self.statement_began(&known.sql);
+        self.message_began(&known.sql)?;
         self.begin_if_idle();
         let version = self.database.version();
         let known = self.current(&prepared, self.plan_key())?;
@@ -67,12 +67,19 @@ impl Session {
     /// Runs it to its end and tells its rows and its tag. Its transaction ends with [`sync`](Self::sync).
     pub async fn run_once(&mut self, once: Once, client: &mut dyn Client) -> Result<()> {
         let plan = self.plan_of_once(&once).await?;
+        let logged = self
+            .asked()
+            .logs
+            .then(|| self.log_began("execute", &once.known.sql));
         let Once { values, shape, .. } = once;
         let mut run = self.start(plan, values, Rows::Given)?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
         self.run_whole(&mut run, shape.as_deref(), client).await?;
         VALUES.with(|rooms| rooms.give_back(run.retire()));
+        if let Some(logged) = logged {
+            self.log_ended(logged);
+        }
         self.executed().await
     }
 

@@ -19,6 +19,7 @@ use super::Session;
 use super::cursor::{self, Places};
 use super::explain::Discard;
 use super::in_use::{Held, Using};
+use super::plans::Known;
 use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Rows, Run, as_text, columns, tag};
 use super::routine::not_volatile;
@@ -203,6 +204,13 @@ impl Portals {
         held.for_each(|portal| portal.using = None);
     }
 
+    /// The transaction failed: until it ends, what it has made is there and cannot be run.
+    pub fn fail(&mut self) {
+        let all = self.unnamed.iter_mut().chain(self.named.values_mut());
+        all.filter(|portal| !portal.outlives)
+            .for_each(|portal| portal.fail());
+    }
+
     /// The transaction committed: held cursors stay, and outlive every later rollback.
     pub fn committed(&mut self) {
         self.retain(|portal| portal.kind.hold);
@@ -249,10 +257,10 @@ impl Session {
     pub(super) fn make_portal(
         &mut self,
         prepared: Rc<Prepared>,
+        known: &Known,
         values: Vec<Datum>,
         formats: &[i16],
     ) -> Result<Pooled<Portal>> {
-        let known = prepared.known();
         let shape = known.shape(formats)?;
         let level = self.savepoint_depth();
         Ok(Pooled::new(|| Portal {

@@ -89,6 +89,18 @@ pub(super) fn is_data(statement: &Statement) -> bool {
 }
 
 impl Session {
+    /// Whether Parse is to know what a statement's names mean; those of other commands are looked up when they run.
+    fn is_understood_at_once(&self, statement: &Statement) -> bool {
+        use Statement as S;
+        match statement {
+            S::CreateTable(create) => create.query.is_some(),
+            S::Explain { statement, .. } => self.is_understood_at_once(statement),
+            S::Execute { name, .. } => self.prepared.borrow().contains_key(name),
+            S::Declare { .. } | S::Call(..) | S::CreateTableAsExecute { .. } => true,
+            data => is_data(data),
+        }
+    }
+
     /// The types of a prepared statement's parameters.
     pub(super) fn parameters_of(&self, name: &str) -> Option<Vec<SqlType>> {
         let prepared = self.prepared.borrow().get(name).cloned();
@@ -131,7 +143,7 @@ impl Session {
             engine: self.engine.number,
             catalog,
             own,
-            role: self.acting_role(),
+            role: self.current_role_oid(),
             temporary: self.temporary.published(),
             settings: self.settings_number.get(&self.settings.borrow()),
         }
@@ -149,6 +161,9 @@ impl Session {
         };
         let known =
             |params: &[SqlType], columns| Known::new(sql, statement, params.to_vec(), columns);
+        if !self.is_understood_at_once(&ast) {
+            return Ok(known(types, self.columns_shown(&ast)?));
+        }
         let bound = self.bind_statement(&ast, sql, types)?;
         Ok(match bound.statement {
             BoundStatement::Query(query) => {
@@ -186,25 +201,48 @@ impl Session {
         })
     }
 
+    /// What Bind knows of a statement: which rows a command shows may have changed since it was parsed.
+    pub(super) fn known_of_bind(&self, known: Rc<Known>) -> Result<Rc<Known>> {
+        match known.statement.as_deref() {
+            Some(Statement::Fetch { .. }) => {
+                let now = self.understand(&known.sql, known.statement.clone(), &known.params)?;
+                Ok(Rc::new(now))
+            }
+            _ => Ok(known),
+        }
+    }
+
+    /// The columns of what a command shows that is not understood before it runs.
+    fn columns_shown(&self, statement: &Statement) -> Result<Option<Arc<RowShape>>> {
+        Ok(match statement {
+            Statement::Show(name) => {
+                if let Some(name) = name {
+                    self.show(name)?;
+                }
+                Some(as_text(super::command::show_fields(name.as_deref())))
+            }
+            Statement::Fetch {
+                name,
+                moving: false,
+                ..
+            } => {
+                let portals = self.portals.borrow();
+                let shape = portals.get(name).and_then(|portal| portal.shape.as_ref());
+                shape.map(|shape| as_text(shape.fields.clone()))
+            }
+            _ => None,
+        })
+    }
+
     /// The columns of what a command shows.
     fn command_columns(&self, command: &Command) -> Option<Arc<RowShape>> {
         match command {
             Command::Call(call) if !call.columns.is_empty() => {
                 Some(super::routine::columns_of_call(&call.columns))
             }
-            Command::Show(name) => Some(as_text(super::command::show_fields(name.as_deref()))),
             Command::Execute { name, .. } => {
                 let prepared = self.prepared.borrow().get(name).cloned();
                 prepared?.known().columns.clone()
-            }
-            Command::Fetch {
-                name,
-                moving: false,
-                ..
-            } => {
-                let portals = self.portals.borrow();
-                let shape = portals.get(name)?.shape.as_ref()?;
-                Some(as_text(shape.fields.clone()))
             }
             _ => None,
         }

@@ -272,12 +272,12 @@ impl SessionHost<'_> {
 
     /// 42501 unless the role has one of these rights on a sequence.
     pub(super) fn may_use(&self, sequence: &SequenceDef, rights: u32) -> Result<()> {
-        let role = self.session.role();
-        if role.superuser || role.oid == sequence.owner && !self.catalog.has_grants() {
+        let role = self.session.current_role_oid();
+        if role == sequence.owner && !self.catalog.has_grants() || self.catalog.is_superuser(role) {
             return Ok(());
         }
         if let Some(relation) = self.catalog.relation(sequence.oid)
-            && self.catalog.relation_rights(role.oid, &relation, rights) == 0
+            && self.catalog.relation_rights(role, &relation, rights) == 0
         {
             let message = format!("permission denied for sequence {}", sequence.name);
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));

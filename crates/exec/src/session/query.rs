@@ -11,7 +11,7 @@ use throng_sql::catalog::Catalog;
 use throng_sql::command::{Bound, BoundStatement};
 use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::{
-    self, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize,
+    self, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize, is_constant,
 };
 use throng_sql::query::{BoundQuery, LockWait, QueryKind};
 use throng_sql::settings::Id;
@@ -192,7 +192,14 @@ impl Session {
         if let Some(shape) = shape {
             client.row_description(shape);
         }
-        self.run_whole(&mut run, shape, client).await?;
+        let ran = self.run_whole(&mut run, shape, client).await;
+        if let (Err(_), Some(shape)) = (&ran, shape)
+            && is_constant(run.execution.plan())
+        {
+            // Who plans such a statement by computing it fails before it tells the columns.
+            client.take_back(shape);
+        }
+        ran?;
         Ok(run.retire())
     }
 
@@ -289,7 +296,7 @@ impl Session {
         let transaction = self.transaction()?;
         let txn = &transaction.txn;
         let only_reads = transaction.read_only.get() && txn.isolation() == Isolation::Serializable;
-        if transaction.deferrable && only_reads {
+        if transaction.deferrable.get() && only_reads {
             txn.take_safe_snapshot().await?;
         }
         self.lock_families(txn, locks).await

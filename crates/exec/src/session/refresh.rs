@@ -57,10 +57,7 @@ impl Session {
     /// The rows of its query into the new heap of a materialized view.
     pub(super) async fn refresh(&self, table: Oid, catalog: &Arc<Catalog>) -> Result<()> {
         let query = self.materialized_query(table, catalog)?;
-        let own = self.become_owner(table, catalog);
-        let filled = self.fill(table, query, catalog).await;
-        self.acting.set(own);
-        filled.map(|_| ())
+        self.fill(table, query, catalog).await.map(|_| ())
     }
 
     /// CREATE TABLE AS: the query's rows into the new table.
@@ -95,10 +92,7 @@ impl Session {
     /// REFRESH CONCURRENTLY, beside who reads the rows that were there.
     pub(super) async fn refresh_in_place(&self, table: Oid, catalog: &Arc<Catalog>) -> Result<()> {
         let query = self.materialized_query(table, catalog)?;
-        let own = self.become_owner(table, catalog);
-        let changed = self.replace_rows(table, query, catalog).await;
-        self.acting.set(own);
-        changed
+        self.replace_rows(table, query, catalog).await
     }
 
     fn materialized_query(
@@ -109,12 +103,6 @@ impl Session {
         let def = catalog.table(table).ok_or_else(|| gone("table"))?;
         let host = self.host(catalog);
         bind::materialized_query(def, catalog, host.eval())
-    }
-
-    /// Functions in the query see the owner as the current role.
-    fn become_owner(&self, table: Oid, catalog: &Catalog) -> Option<Oid> {
-        let owner = catalog.table(table).map(|t| t.owner);
-        self.acting.replace(owner)
     }
 
     async fn replace_rows(

@@ -113,6 +113,10 @@ impl Routines for SessionHost<'_> {
         Arc::clone(&self.session.definitions())
     }
 
+    fn is_restricted(&self) -> bool {
+        self.session.is_restricted()
+    }
+
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a> {
         Box::pin(self.session.run_routine(request, snapshot))
     }
@@ -126,23 +130,28 @@ impl Session {
         // The calling statement goes on as the command that it is.
         let cid = self.transaction()?.txn.cid();
         let effects = self.effects.suspend();
-        let acting = self.acting.get();
-        if def.security_definer {
-            self.acting.set(Some(def.owner));
-        }
-        let mark = (!def.settings.is_empty()).then(|| self.settings.borrow().mark());
-        let set = def.settings.iter().try_for_each(|(name, value)| {
-            let mut settings = self.settings.borrow_mut();
-            settings.set(name, Some(value), Scope::Local, self.caller())
-        });
+        // A function of its own role's acts as that role did when it was called, and so does a trigger's that was put off.
+        let queued_as = request.trigger.as_ref().and_then(|call| call.queued_as);
+        let acts_as = match def.security_definer {
+            true => Some(def.owner),
+            false => queued_as.filter(|role| *role != self.current_role_oid()),
+        };
+        let acting = acts_as.map(|role| self.acting_as(role)).transpose()?;
+        let mark =
+            (!def.settings.is_empty()).then(|| (self.settings.borrow().mark(), self.roles_mark()));
+        let set = def
+            .settings
+            .iter()
+            .try_for_each(|(name, value)| self.set_config(name, Some(value), Scope::Local));
         let ran = match set {
             Ok(()) => self.run_body(request, caller).await,
             Err(e) => Err(e),
         };
-        if let Some(mark) = mark {
-            self.settings.borrow_mut().rollback_to(mark);
+        if let Some((settings, roles)) = mark {
+            self.settings.borrow_mut().rollback_to(settings);
+            self.rollback_roles(roles);
         }
-        self.acting.set(acting);
+        drop(acting);
         self.effects.resume(effects);
         self.transaction()?.txn.resume_command(cid);
         ran
@@ -355,7 +364,7 @@ impl Session {
             search_path: &search_path,
             creation_schema: None,
             temporary_schema: self.temporary.schema(catalog),
-            user: self.acting_role(),
+            user: self.current_role_oid(),
             params: &[],
             eval: host.eval(),
             prepared: &|_| None,
@@ -416,11 +425,6 @@ impl Session {
         };
         client.row_description(&shape);
         client.row(&row, &shape, &eval)
-    }
-
-    /// Whose rights count: the role's, or those of the owner of a SECURITY DEFINER function that is running.
-    pub(super) fn acting_role(&self) -> Oid {
-        self.acting.get().unwrap_or_else(|| self.current_role_oid())
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn block_count(store: &Store, file: FileId) -> u32 {
 
 impl SystemState for SessionHost<'_> {
     fn current_user(&self) -> Oid {
-        self.session.role().oid
+        self.session.current_role_oid()
     }
 
     fn sessions(&self) -> Vec<SessionInfo> {
@@ -96,7 +96,15 @@ impl SystemState for SessionHost<'_> {
                 };
                 SettingInfo {
                     name: setting.name.to_owned(),
-                    setting: raw(value),
+                    setting: match id {
+                        // These are the transaction's, which knows them.
+                        Id::TransactionIsolation
+                        | Id::TransactionReadOnly
+                        | Id::TransactionDeferrable => {
+                            self.session.show(setting.name).unwrap_or_default()
+                        }
+                        _ => raw(value),
+                    },
                     unit,
                     category: setting.category.to_owned(),
                     short_desc: setting.description.to_owned(),

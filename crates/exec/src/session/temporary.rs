@@ -81,6 +81,18 @@ impl Session {
         setting
     }
 
+    /// Whether a definition makes a temporary relation.
+    pub(super) fn makes_temporary(&self, ddl: &Ddl, catalog: &Catalog) -> bool {
+        let schema = match ddl {
+            Ddl::CreateTable(create) => create.schema,
+            Ddl::CreateView(create) => create.view.schema,
+            Ddl::CreateSequence { sequence, .. } => sequence.schema,
+            _ => return false,
+        };
+        // One without a schema makes the temporary one.
+        schema == Oid::NONE || self.temporary.schema(catalog) == Some(schema)
+    }
+
     /// The session's temporary schema. Most sessions have none and do not even look at the catalog for it.
     fn own_schema(&self) -> Option<Oid> {
         if !self.temporary.used.get() {

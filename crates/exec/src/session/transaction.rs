@@ -53,9 +53,9 @@ pub(super) struct Transaction {
     pub savepoints: RefCell<Vec<Savepoint>>,
     pub read_only: Cell<bool>,
     /// It may wait for a snapshot that nothing can harm, if it is serializable and only reads.
-    pub deferrable: bool,
+    pub deferrable: Cell<bool>,
     /// What SHOW transaction_isolation says; READ UNCOMMITTED runs as READ COMMITTED.
-    pub isolation: SqlIsolation,
+    pub isolation: Cell<SqlIsolation>,
     pub began: i64,
     /// A statement has run in it: SET TRANSACTION comes too late.
     pub used: Cell<bool>,
@@ -147,8 +147,8 @@ impl Session {
             changes: RefCell::default(),
             savepoints: RefCell::default(),
             read_only: Cell::new(read_only),
-            deferrable,
-            isolation,
+            deferrable: Cell::new(deferrable),
+            isolation: Cell::new(isolation),
             began: self.statement_time,
             used: Cell::new(false),
         });
@@ -215,7 +215,7 @@ impl Session {
                 if inner > 0 {
                     self.undo_to(inner - 1);
                 } else {
-                    self.portals.borrow_mut().retain(Portal::outlives_rollback);
+                    self.portals.borrow_mut().fail();
                     self.deferred.clear();
                     self.failed_modes = self.chained_modes();
                     self.drop_transaction();
@@ -346,21 +346,35 @@ impl Session {
 
     pub(super) fn set_transaction_modes(&mut self, modes: TransactionModes) -> Result<()> {
         let transaction = self.transaction_mut()?;
+        if let Some(isolation) = modes.isolation
+            && !transaction.used.get()
+            && transaction.savepoints.get_mut().is_empty()
+            && transaction.txn.set_isolation(level(isolation))
+        {
+            transaction.isolation.set(isolation);
+        }
+        self.change_modes(modes)
+    }
+
+    /// The modes that a transaction may take while a statement of it runs.
+    pub(super) fn change_modes(&self, modes: TransactionModes) -> Result<()> {
+        let transaction = self.transaction()?;
+        let is_within_savepoint = !transaction.savepoints.borrow().is_empty();
         if let Some(isolation) = modes.isolation {
-            let changes = level(isolation) != level(transaction.isolation);
-            if changes
-                && (transaction.used.get() || !transaction.txn.set_isolation(level(isolation)))
-            {
-                return Err(Error::new(
-                    state::ACTIVE_SQL_TRANSACTION,
-                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
-                ));
+            if level(isolation) != level(transaction.isolation.get()) {
+                let message = match transaction.used.get() || !is_within_savepoint {
+                    true => "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                    false => {
+                        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+                    }
+                };
+                return Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
-            transaction.isolation = isolation;
+            transaction.isolation.set(isolation);
         }
         if let Some(read_only) = modes.read_only {
             let opens = !read_only && transaction.read_only.get();
-            if opens && !transaction.savepoints.get_mut().is_empty() {
+            if opens && is_within_savepoint {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "cannot set transaction read-write mode inside a read-only transaction",
@@ -374,18 +388,18 @@ impl Session {
             }
             transaction.read_only.set(read_only);
             // Within a savepoint it may be undone: a serializable transaction is then watched as one that may write.
-            if transaction.savepoints.get_mut().is_empty() {
+            if !is_within_savepoint {
                 transaction.txn.set_read_only(read_only);
             }
         }
         if let Some(deferrable) = modes.deferrable {
-            if deferrable != transaction.deferrable && transaction.used.get() {
+            if deferrable != transaction.deferrable.get() && transaction.used.get() {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
                 ));
             }
-            transaction.deferrable = deferrable;
+            transaction.deferrable.set(deferrable);
         }
         Ok(())
     }
@@ -435,9 +449,9 @@ impl Session {
     pub(super) fn chained_modes(&self) -> TransactionModes {
         match &self.transaction {
             Some(transaction) => TransactionModes {
-                isolation: Some(transaction.isolation),
+                isolation: Some(transaction.isolation.get()),
                 read_only: Some(transaction.read_only.get()),
-                deferrable: Some(transaction.deferrable),
+                deferrable: Some(transaction.deferrable.get()),
             },
             None => self.failed_modes,
         }

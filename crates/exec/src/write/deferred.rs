@@ -36,9 +36,11 @@ pub enum Due {
     /// Nobody points at what this row was.
     Deleted,
     Updated,
-    /// A constraint trigger on an event ([`throng_sql::catalog::fires`]); `old`: the version of a row that was replaced.
+    /// A constraint trigger on an event ([`throng_sql::catalog::fires`]); `role`: whose statement queued it; `old`: the version of a
+    /// row that was replaced.
     Trigger {
         event: i16,
+        role: Oid,
         old: Tid,
     },
 }
@@ -109,13 +111,13 @@ impl Deferred {
     }
 
     /// A constraint trigger is to run later for a row, whose versions' places these are.
-    pub fn add_trigger(&self, def: &TriggerDef, event: i16, (old, new): (Tid, Tid)) {
+    pub fn add_trigger(&self, def: &TriggerDef, (event, role): (i16, Oid), (old, new): (Tid, Tid)) {
         let tid = if new == Tid::NONE { old } else { new };
         self.state.borrow_mut().later.push(Pending {
             constraint: def.oid,
             table: def.table,
             tid,
-            due: Due::Trigger { event, old },
+            due: Due::Trigger { event, role, old },
             checked_in: None,
         });
     }

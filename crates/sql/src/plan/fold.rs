@@ -4,6 +4,7 @@ use throng_types::datum::Array;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Oid, interrupt, oid};
 
+use super::{Node, Plan, PlannedStatement};
 use crate::expr::Expr;
 use crate::func::{Cast, EvalContext, EvalResult, Volatility, typmod};
 
@@ -196,6 +197,31 @@ pub fn varies(expr: &Expr) -> bool {
             | Expr::SetRoutine(_)
             | Expr::Routine(_)
     ) || is_volatile(expr)
+}
+
+/// Whether a statement reads nothing and computes what is the same at any time: PostgreSQL does so while it plans it.
+pub fn is_constant(plan: &PlannedStatement) -> bool {
+    computes_only(&plan.root)
+}
+
+fn computes_only(plan: &Plan) -> bool {
+    match &plan.node {
+        Node::Values { rows } => rows.iter().flatten().all(is_steady),
+        Node::Project { input, exprs } => computes_only(input) && exprs.iter().all(is_steady),
+        _ => false,
+    }
+}
+
+fn is_steady(expr: &Expr) -> bool {
+    let steady = |volatility| volatility == Volatility::Immutable;
+    let varies = |expr: &Expr| match expr {
+        Expr::Call { func, .. } | Expr::SetCall { func, .. } => !steady(func.volatility),
+        Expr::Routine(call) | Expr::SetRoutine(call) => !steady(call.def.volatility),
+        Expr::Op { op, .. } => !steady(op.volatility),
+        Expr::SubPlan { .. } => true,
+        _ => false,
+    };
+    !expr.any(&mut |e| varies(e))
 }
 
 /// Whether this node, its operands apart, may give another value for the same row; of a subquery

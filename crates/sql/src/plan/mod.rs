@@ -60,7 +60,7 @@ pub use constant::is_immutable;
 pub use fold::constant_value as constant;
 pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
-pub use fold::{is_fixed, is_volatile, varies};
+pub use fold::{is_constant, is_fixed, is_volatile, varies};
 pub use inline::inline_in;
 pub use node::*;
 pub use term::implied;

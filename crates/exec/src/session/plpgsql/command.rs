@@ -198,6 +198,7 @@ impl Session {
             let message = "unsupported transaction command in PL/pgSQL";
             Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
         };
+        self.refuse_restricted(&command)?;
         match command {
             Command::Empty | Command::NothingTo(_) => Ok(()),
             Command::Begin(_)
@@ -207,33 +208,10 @@ impl Session {
             | Command::RollbackTo(_)
             | Command::Release(_) => of_transaction(),
             Command::Set { name, value, local } => {
-                let special = matches!(
-                    name.to_ascii_lowercase().as_str(),
-                    "transaction_isolation" | "transaction_read_only" | "transaction_deferrable"
-                );
-                if special {
-                    return Err(inside(&format!("SET {name}")));
-                }
-                match name.to_ascii_lowercase().as_str() {
-                    "role" => {
-                        return self.set_role(value.as_deref().filter(|v| *v != "none"), local);
-                    }
-                    "session_authorization" => {
-                        return self.set_session_authorization(value.as_deref(), local);
-                    }
-                    _ => {}
-                }
                 let scope = if local { Scope::Local } else { Scope::Session };
-                let mut settings = self.settings.borrow_mut();
-                settings.set(&name, value.as_deref(), scope, self.caller())
+                self.set_config(&name, value.as_deref(), scope)
             }
-            Command::Reset(Some(name)) if name.eq_ignore_ascii_case("role") => {
-                self.set_role(None, false)
-            }
-            Command::Reset(Some(name)) => {
-                let mut settings = self.settings.borrow_mut();
-                settings.set(&name, None, Scope::Session, self.caller())
-            }
+            Command::Reset(Some(name)) => self.set_config(&name, None, Scope::Session),
             Command::Show(Some(name)) => {
                 let value = self.show(&name)?;
                 client.shown = true;
@@ -276,6 +254,14 @@ impl Session {
                 self.set_constraints(named, deferred).await
             }
             Command::Notify { channel, payload } => self.notify(&channel, &payload),
+            Command::Listen(channel) => {
+                self.listen(channel);
+                Ok(())
+            }
+            Command::Unlisten(channel) => {
+                self.unlisten(channel);
+                Ok(())
+            }
             Command::Call(call) => {
                 let columns = call.columns.clone();
                 let expr = Expr::Routine(call);

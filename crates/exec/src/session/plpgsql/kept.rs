@@ -239,15 +239,13 @@ impl Session {
         let host = self.host(catalog);
         let search_path = self.search_path(catalog);
         let path_setting = self.path_setting();
-        let current = self.role();
-        let role = catalog.role(self.acting_role());
-        let role = role.map_or(current.name.as_str(), |r| r.name.as_str());
+        let role = self.role();
         f(&BindContext {
             catalog,
             search_path: &search_path,
-            creation_schema: catalog.creation_schema(&path_setting, role),
+            creation_schema: catalog.creation_schema(&path_setting, &role.name),
             temporary_schema: self.temporary.schema(catalog),
-            user: self.acting_role(),
+            user: role.oid,
             params,
             eval: host.eval(),
             prepared: &|name| self.parameters_of(name),

@@ -37,6 +37,14 @@ use crate::run::context::Env;
 use crate::run::routine::CallRequest;
 use crate::trigger::{Transition, TriggerCall, TriggerEvent, TriggerWhen};
 
+/// What a call that was queued has besides its rows.
+#[derive(Default)]
+pub(in crate::write) struct Queued {
+    /// The role whose statement queued it; None: it runs at once.
+    pub role: Option<Oid>,
+    pub transitions: Vec<Transition>,
+}
+
 /// The columns that an UPDATE sets.
 #[derive(Clone, Copy)]
 pub struct Updated<'a> {
@@ -255,7 +263,7 @@ impl Triggers {
         ready: &Ready,
         event: i16,
         rows: Rows<'_>,
-        transitions: Vec<Transition>,
+        queued: Queued,
         cx: &Context<'_>,
     ) -> Result<Option<Row>> {
         let def = &ready.def;
@@ -280,7 +288,8 @@ impl Triggers {
             old: rows.old.map(|row| self.seen(row)),
             new: rows.new.map(|row| self.seen(row)),
             args: def.args.clone(),
-            transitions,
+            transitions: queued.transitions,
+            queued_as: queued.role,
         };
         let started = cx.deferred.triggers.starts();
         let given = match &ready.callee {
@@ -322,7 +331,7 @@ impl Triggers {
                 continue;
             }
             let given = self
-                .call(ready, fires::INSERT, rows, Vec::new(), cx)
+                .call(ready, fires::INSERT, rows, Queued::default(), cx)
                 .await?;
             let Some(given) = given else {
                 return Ok(false);
@@ -371,7 +380,7 @@ impl Triggers {
                 continue;
             }
             let given = self
-                .call(ready, fires::UPDATE, rows, Vec::new(), cx)
+                .call(ready, fires::UPDATE, rows, Queued::default(), cx)
                 .await?;
             let Some(given) = given else {
                 return Ok(false);
@@ -391,7 +400,7 @@ impl Triggers {
         for place in self.set_off(BITS, fires::DELETE, None, rows, cx).await? {
             let ready = &self.own[usize::from(place)];
             let given = self
-                .call(ready, fires::DELETE, rows, Vec::new(), cx)
+                .call(ready, fires::DELETE, rows, Queued::default(), cx)
                 .await?;
             if given.is_none() {
                 return Ok(false);
@@ -417,7 +426,7 @@ impl Triggers {
                 old,
                 new: new.as_deref(),
             };
-            let Some(given) = self.call(ready, event, rows, Vec::new(), cx).await? else {
+            let Some(given) = self.call(ready, event, rows, Queued::default(), cx).await? else {
                 return Ok(None);
             };
             if let Some(new) = &mut new {
@@ -444,7 +453,7 @@ impl Triggers {
             return Ok(());
         }
         let queue = &cx.deferred.triggers;
-        queue.add(self, event, which, (old, new), cx.work_mem)
+        queue.add(self, event, which, (old, new), cx)
     }
 }
 

@@ -19,8 +19,9 @@ use throng_sql::catalog::{TriggerDef, fires};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
-use super::{Rows, Triggers, place_of};
+use super::{Queued, Rows, Triggers, place_of};
 use crate::run::Row;
+use crate::run::routine::Routines;
 use crate::session::KeptRows;
 use crate::table::Table;
 use crate::trigger::Transition;
@@ -47,6 +48,8 @@ struct Group {
     /// By place among the triggers.
     which: Vec<u16>,
     for_each_row: bool,
+    /// The role whose statement queued them, as which they run.
+    role: Oid,
 }
 
 /// The rows that a statement has changed of a table, for triggers that look at all of them.
@@ -151,13 +154,14 @@ impl Queue {
                 state.entries.get(at).map(|entry| {
                     let group = &state.groups[entry.group as usize];
                     let which = group.which.clone();
-                    (*entry, group.triggers.clone(), group.event, which)
+                    let kind = (group.event, group.role);
+                    (*entry, group.triggers.clone(), kind, which)
                 })
             };
-            let Some((entry, triggers, event, which)) = next else {
+            let Some((entry, triggers, kind, which)) = next else {
                 return Ok(());
             };
-            self.run_entry(entry, &triggers, event, &which, cx).await?;
+            self.run_entry(entry, &triggers, kind, &which, cx).await?;
             at += 1;
             cx.env.cancel.check()?;
         }
@@ -167,7 +171,7 @@ impl Queue {
         &self,
         entry: Entry,
         triggers: &Rc<Triggers>,
-        event: i16,
+        (event, role): (i16, Oid),
         which: &[u16],
         cx: &Context<'_>,
     ) -> Result<()> {
@@ -175,8 +179,11 @@ impl Queue {
         for place in which {
             let ready = &triggers.own[usize::from(*place)];
             if cx.deferred.defers(ready.def.oid, ready.def.deferral()) {
+                if cx.env.routines.is_some_and(Routines::is_restricted) {
+                    return Err(restricted());
+                }
                 let places = (entry.old, entry.new);
-                cx.deferred.add_trigger(&ready.def, event, places);
+                cx.deferred.add_trigger(&ready.def, (event, role), places);
                 continue;
             }
             if versions.is_none() {
@@ -191,8 +198,11 @@ impl Queue {
                 old: old.as_deref(),
                 new: new.as_deref(),
             };
-            let transitions = self.transitions(&ready.def, event);
-            triggers.call(ready, event, rows, transitions, cx).await?;
+            let queued = Queued {
+                role: Some(role),
+                transitions: self.transitions(&ready.def, event),
+            };
+            triggers.call(ready, event, rows, queued, cx).await?;
         }
         Ok(())
     }
@@ -231,8 +241,9 @@ impl Queue {
         event: i16,
         which: Vec<u16>,
         (old, new): (Tid, Tid),
-        work_mem: usize,
+        cx: &Context<'_>,
     ) -> Result<()> {
+        let role = cx.env.system.current_user();
         let for_each_row = old != Tid::NONE || new != Tid::NONE;
         let level = self.level.get();
         let mut state = self.state.borrow_mut();
@@ -247,6 +258,7 @@ impl Queue {
                 && group.event == event
                 && group.which == which
                 && group.for_each_row == for_each_row
+                && group.role == role
         };
         let group = match state.groups[first..].iter().position(same) {
             Some(at) => first + at,
@@ -256,11 +268,12 @@ impl Queue {
                     event,
                     which,
                     for_each_row,
+                    role,
                 });
                 state.groups.len() - 1
             }
         };
-        let limit = work_mem.saturating_mul(SHARE);
+        let limit = cx.work_mem.saturating_mul(SHARE);
         if (state.entries.len() + 1).saturating_mul(size_of::<Entry>()) > limit {
             return Err(too_many(limit));
         }
@@ -334,10 +347,10 @@ impl Queue {
         tid: Tid,
         cx: &Context<'_>,
     ) -> Result<()> {
-        let (event, old, new) = match due {
-            Due::Trigger { event, old } => match event {
-                fires::DELETE => (event, tid, Tid::NONE),
-                _ => (event, old, tid),
+        let (event, role, old, new) = match due {
+            Due::Trigger { event, role, old } => match event {
+                fires::DELETE => (event, role, tid, Tid::NONE),
+                _ => (event, role, old, tid),
             },
             _ => return Err(Error::internal("a check that is no trigger's")),
         };
@@ -354,7 +367,11 @@ impl Queue {
             old: old.as_deref(),
             new: new.as_deref(),
         };
-        triggers.call(ready, event, rows, Vec::new(), cx).await?;
+        let queued = Queued {
+            role: Some(role),
+            ..Queued::default()
+        };
+        triggers.call(ready, event, rows, queued, cx).await?;
         Ok(())
     }
 
@@ -385,6 +402,13 @@ impl Queue {
             }
         }
     }
+}
+
+/// 42501: what is put off would run when the operation that it belongs to is over.
+#[cold]
+fn restricted() -> Error {
+    let message = "cannot fire deferred trigger within security-restricted operation";
+    Error::new(state::INSUFFICIENT_PRIVILEGE, message)
 }
 
 /// 53200.

@@ -7,7 +7,7 @@ use throng_sql::catalog::{TableDef, fires};
 use throng_types::{Datum, Result, Tid};
 
 use super::queue::Capture;
-use super::{Rows, Triggers, Updated};
+use super::{Queued, Rows, Triggers, Updated};
 use crate::write::Context;
 
 /// A statement's table, while the statement runs.
@@ -109,7 +109,7 @@ impl Triggers {
             .await?
         {
             let ready = &self.own[usize::from(place)];
-            self.call(ready, event, rows, Vec::new(), cx).await?;
+            self.call(ready, event, rows, Queued::default(), cx).await?;
         }
         Ok(())
     }
@@ -128,6 +128,6 @@ impl Triggers {
         let queue = &cx.deferred.triggers;
         queue.take_back(self.def.oid, event);
         let places = (Tid::NONE, Tid::NONE);
-        queue.add(self, event, which, places, cx.work_mem)
+        queue.add(self, event, which, places, cx)
     }
 }

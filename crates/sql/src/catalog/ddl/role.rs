@@ -54,8 +54,31 @@ impl Run<'_> {
         if let Some(until) = &changes.valid_until {
             def.valid_until = Some(until.clone());
         }
+        if def.password.is_some() {
+            self.warn_of_first_password(oid);
+        }
         self.edit.put(def);
         Ok(())
+    }
+
+    /// From the first password on, passwords are asked for: roles without one are told of.
+    fn warn_of_first_password(&mut self, of: Oid) {
+        let roles = self.catalog().roles();
+        if roles.iter().any(|role| role.password.is_some()) {
+            return;
+        }
+        let without = roles.iter().filter(|role| role.login && role.oid != of);
+        let names: Vec<_> = without.map(|role| format!("\"{}\"", role.name)).collect();
+        let Some(first) = names.first() else { return };
+        let message = "roles without a password can no longer log in over TCP/IP";
+        let hint = format!(
+            "Run ALTER ROLE {first} PASSWORD '...', in this session or through the Unix socket as the operating-system user that runs the server."
+        );
+        self.warning(
+            Error::new(state::WARNING, message)
+                .detail(format!("There are: {}.", names.join(", ")))
+                .hint(hint),
+        );
     }
 
     pub(super) fn alter_role_set(
