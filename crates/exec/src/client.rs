@@ -63,9 +63,17 @@ pub const HIGH_WATER: usize = 64 * 1024;
 
 pub trait Client {
     fn row_description(&mut self, shape: &RowShape);
+    /// The columns told last come to nothing: their statement failed before its first row.
+    fn take_back(&mut self, _shape: &RowShape) {}
     /// Fails only where a value cannot be sent in the asked format. `ctx` has the settings that shape text output.
     fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()>;
     fn command_complete(&mut self, tag: &str);
+    /// Takes back the tag that was told last, if it has not left, for what is to come before it.
+    fn take_tag(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+    /// Tells a tag that was taken back.
+    fn give_tag(&mut self, _tag: Vec<u8>) {}
     fn empty_query(&mut self);
     fn portal_suspended(&mut self);
     /// A notice or warning; the level filter (`client_min_messages`) is the session's.

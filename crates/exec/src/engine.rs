@@ -14,6 +14,7 @@ use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
 use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, Tell};
 use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, DatabaseDef, builtin};
+use throng_sql::io::datetime::is_kept_before;
 use throng_sql::settings::{Id, ServerSettings, Source};
 use throng_sync::Nodes;
 use throng_sync::lab::Choice;
@@ -64,8 +65,8 @@ pub struct RoleLogin {
     pub can_login: bool,
     /// `SCRAM-SHA-256$…`.
     pub verifier: Option<String>,
-    /// -1 for no limit.
-    pub connection_limit: i32,
+    /// VALID UNTIL has passed: the password is no longer good.
+    pub is_expired: bool,
 }
 
 /// What a client's session is called among the server's.
@@ -339,8 +340,19 @@ impl Engine {
             superuser: role.superuser,
             can_login: role.login,
             verifier: role.password.clone(),
-            connection_limit: role.connection_limit,
+            is_expired: role
+                .valid_until
+                .as_deref()
+                .is_some_and(|until| is_kept_before(until, now())),
         })
+    }
+
+    /// How many sessions of clients a role has.
+    pub(crate) fn clients_as(&self, role: Oid) -> usize {
+        let sessions = self.sys.sessions().into_iter();
+        sessions
+            .filter(|s| s.info.backend_type == CLIENT_BACKEND && s.info.user_oid == role.0)
+            .count()
     }
 
     /// The numbers of clients' sessions in a database.
@@ -353,6 +365,12 @@ impl Engine {
 
     pub fn database_exists(&self, name: &str) -> bool {
         self.shared().database_by_name(name).is_some()
+    }
+
+    /// How long a client may take to log in.
+    pub fn authentication_timeout(&self) -> Duration {
+        let seconds = self.settings.read().int(Id::AuthenticationTimeout);
+        Duration::from_secs(seconds as u64)
     }
 
     /// Whether any role has a password.
@@ -384,6 +402,7 @@ impl Engine {
             engine: self.clone(),
             pid: None,
             counted: true,
+            free: most.saturating_sub(before + 1),
         };
         if before >= most {
             return Err(Error::new(
@@ -401,15 +420,41 @@ pub(crate) struct Admission {
     pid: Option<u32>,
     /// It is one of those that `max_connections` is about.
     counted: bool,
+    /// Places that were left when it had its own.
+    free: usize,
 }
 
 impl Admission {
+    /// 53300 where the last places are kept for others than this role.
+    pub(crate) fn must_have_place(&self, role: Oid, catalog: &Catalog) -> Result<()> {
+        let (of_superusers, reserved) = {
+            let settings = self.engine.settings.read();
+            let int = |id| settings.int(id) as usize;
+            (
+                int(Id::SuperuserReservedConnections),
+                int(Id::ReservedConnections),
+            )
+        };
+        if !self.counted || self.free >= of_superusers + reserved || catalog.is_superuser(role) {
+            return Ok(());
+        }
+        let message = if self.free < of_superusers {
+            "remaining connection slots are reserved for roles with the SUPERUSER attribute"
+        } else if !catalog.acts_as(role, builtin::PG_USE_RESERVED_CONNECTIONS) {
+            "remaining connection slots are reserved for roles with privileges of the \"pg_use_reserved_connections\" role"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(state::TOO_MANY_CONNECTIONS, message))
+    }
+
     /// That of a session of the server's own.
     pub(crate) fn of_server(engine: &Arc<Engine>) -> Admission {
         Admission {
             engine: engine.clone(),
             pid: None,
             counted: false,
+            free: 0,
         }
     }
 

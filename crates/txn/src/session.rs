@@ -441,6 +441,8 @@ pub struct CancelFlag {
     reasons: AtomicU32,
     /// The statement's deadline, in nanoseconds after `base`; 0: none.
     deadline: AtomicU64,
+    /// It is the transaction's: past it the session ends.
+    ends_session: AtomicBool,
     base: Instant,
     waker: WakerSlot,
 }
@@ -450,6 +452,7 @@ impl Default for CancelFlag {
         CancelFlag {
             reasons: AtomicU32::new(0),
             deadline: AtomicU64::new(0),
+            ends_session: AtomicBool::new(false),
             base: Instant::now(),
             waker: WakerSlot::new(),
         }
@@ -469,7 +472,17 @@ impl CancelFlag {
         let nanos = at.map_or(0, |at| {
             at.saturating_duration_since(self.base).as_nanos().max(1) as u64
         });
+        self.ends_session.store(false, Ordering::Relaxed);
         self.deadline.store(nanos, Ordering::Relaxed);
+    }
+
+    /// `transaction_timeout`, where it is over before the statement's time is: the session ends then.
+    pub fn set_transaction_deadline(&self, at: Instant) {
+        if self.deadline().is_some_and(|own| own <= at) {
+            return;
+        }
+        self.set_deadline(Some(at));
+        self.ends_session.store(true, Ordering::Relaxed);
     }
 
     pub fn deadline(&self) -> Option<Instant> {
@@ -505,6 +518,10 @@ impl CancelFlag {
             return Err(Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal));
         }
         let timed_out = self.deadline().is_some_and(|at| Instant::now() >= at);
+        if timed_out && self.ends_session.load(Ordering::Relaxed) {
+            let message = "terminating connection due to transaction timeout";
+            return Err(Error::new(state::TRANSACTION_TIMEOUT, message).severity(Severity::Fatal));
+        }
         if timed_out || reasons & CancelReason::StatementTimeout as u32 != 0 {
             return Err(Error::new(
                 state::QUERY_CANCELED,

@@ -1,6 +1,7 @@
 //! One error type for everything a client may be told: PostgreSQL's fields, PostgreSQL's SQLSTATEs.
 
 use std::fmt;
+use std::panic::Location;
 
 /// Five characters that drivers match on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +51,8 @@ pub struct ErrorFields {
     pub data_type: Option<String>,
     pub constraint: Option<String>,
     pub routine: Option<&'static str>,
+    /// Where it was made.
+    pub place: &'static Location<'static>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     #[cold]
+    #[track_caller]
     pub fn new(code: SqlState, message: impl Into<String>) -> Error {
         Error(Box::new(ErrorFields {
             severity: Severity::Error,
@@ -87,10 +91,12 @@ impl Error {
             data_type: None,
             constraint: None,
             routine: None,
+            place: Location::caller(),
         }))
     }
     /// What the server does not do (yet), by name.
     #[cold]
+    #[track_caller]
     pub fn unsupported(what: impl fmt::Display) -> Error {
         Error::new(
             state::FEATURE_NOT_SUPPORTED,
@@ -99,10 +105,12 @@ impl Error {
     }
     /// A broken invariant that was caught before it did harm.
     #[cold]
+    #[track_caller]
     pub fn internal(what: impl fmt::Display) -> Error {
         Error::new(state::INTERNAL_ERROR, format!("internal error: {what}"))
     }
     #[cold]
+    #[track_caller]
     pub fn corrupted(what: impl fmt::Display) -> Error {
         Error::new(state::DATA_CORRUPTED, what.to_string())
     }
@@ -213,7 +221,7 @@ pub mod state {
         INTEGRITY_CONSTRAINT_VIOLATION = "23000"; RESTRICT_VIOLATION = "23001"; NOT_NULL_VIOLATION = "23502"; FOREIGN_KEY_VIOLATION = "23503";
         UNIQUE_VIOLATION = "23505"; CHECK_VIOLATION = "23514";
         INVALID_CURSOR_STATE = "24000"; INVALID_TRANSACTION_STATE = "25000"; ACTIVE_SQL_TRANSACTION = "25001"; READ_ONLY_SQL_TRANSACTION = "25006";
-        NO_ACTIVE_SQL_TRANSACTION = "25P01"; IN_FAILED_SQL_TRANSACTION = "25P02"; IDLE_IN_TRANSACTION_TIMEOUT = "25P03"; INVALID_SQL_STATEMENT_NAME = "26000";
+        NO_ACTIVE_SQL_TRANSACTION = "25P01"; IN_FAILED_SQL_TRANSACTION = "25P02"; IDLE_IN_TRANSACTION_TIMEOUT = "25P03"; TRANSACTION_TIMEOUT = "25P04"; INVALID_SQL_STATEMENT_NAME = "26000"; IDLE_SESSION_TIMEOUT = "57P05";
         TRIGGERED_DATA_CHANGE_VIOLATION = "27000";
         INVALID_AUTHORIZATION_SPECIFICATION = "28000"; INVALID_PASSWORD = "28P01"; DEPENDENT_OBJECTS_STILL_EXIST = "2BP01";
         INVALID_CURSOR_NAME = "34000"; INVALID_CURSOR_DEFINITION = "42P11"; INVALID_CATALOG_NAME = "3D000"; INVALID_SCHEMA_NAME = "3F000";

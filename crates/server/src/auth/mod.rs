@@ -23,18 +23,35 @@ const MECHANISM: &str = "SCRAM-SHA-256";
 /// The one whose proof is also of the server's certificate.
 const BOUND_MECHANISM: &str = "SCRAM-SHA-256-PLUS";
 
+/// How a client was let in, as the log calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Trust,
+    ScramSha256,
+}
+
+impl Method {
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Trust => "trust",
+            Method::ScramSha256 => "scram-sha-256",
+        }
+    }
+}
+
 /// Lets `user` in or says why not. Sends everything up to, but not including, AuthenticationOk.
 ///
 /// `end_point`: the hash of the certificate that the client saw, where channels can be bound to it.
 ///
-/// A user that does not exist goes through the same exchange as one with another password, so that names cannot be probed.
+/// A user that does not exist goes through the same exchange as one with another password, so that names cannot be probed; the log
+/// alone tells the one from the other. A password is good until VALID UNTIL.
 pub async fn authenticate(
     engine: &Engine,
     peer: &mut Peer,
     user: &str,
     origin: &Origin,
     end_point: Option<&[u8]>,
-) -> Result<()> {
+) -> Result<Method> {
     let role = engine.find_role(user);
     let verifier = role
         .as_ref()
@@ -43,7 +60,22 @@ pub async fn authenticate(
     let trusted =
         verifier.is_none() && (origin.is_owner() || (origin.is_near() && !engine.any_password()));
     if !trusted {
-        scram(peer, user, verifier, end_point).await?;
+        let is_expired = role.as_ref().is_some_and(|r| r.is_expired);
+        let why = match (&role, &verifier) {
+            (None, _) => format!("Role \"{user}\" does not exist."),
+            (_, None) => format!("User \"{user}\" has no password assigned."),
+            _ if is_expired => format!("User \"{user}\" has an expired password."),
+            _ => format!("Password does not match for user \"{user}\"."),
+        };
+        let good = verifier.filter(|_| !is_expired);
+        let entered = scram(peer, user, good, end_point).await;
+        if entered
+            .as_ref()
+            .is_err_and(|e| e.code() == state::INVALID_PASSWORD)
+        {
+            tracing::warn!(%origin, detail = %why, "password authentication failed for user \"{user}\"");
+        }
+        entered?;
     }
     match role {
         None => Err(Error::new(
@@ -54,7 +86,10 @@ pub async fn authenticate(
             state::INVALID_AUTHORIZATION_SPECIFICATION,
             format!("role \"{user}\" is not permitted to log in"),
         )),
-        Some(_) => Ok(()),
+        Some(_) => Ok(match trusted {
+            true => Method::Trust,
+            false => Method::ScramSha256,
+        }),
     }
 }
 

@@ -25,6 +25,7 @@ use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::door::{Guest, Room};
 use super::output::Peer;
 use super::stop::Stop;
 use super::stream::{self, Origin, READ, Stream};
@@ -32,8 +33,6 @@ use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
 use crate::auth;
 
-/// Time a client has from connecting to being authenticated, as PostgreSQL's `authentication_timeout`.
-const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(60);
 /// The minor protocol version we speak at most.
 const NEWEST_MINOR: u16 = 2;
 /// A cancel key's length where the client speaks 3.0.
@@ -49,27 +48,24 @@ pub struct Host {
 /// A client that comes while every socket is taken has so long to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether the server has a socket for a client, or takes its connection only to say that it has none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    Free,
-    Full,
-}
-
 /// Serves one client; returns when it has gone.
-pub async fn serve(host: Rc<Host>, stream: Stream, room: Room) {
-    let timeout = match room {
-        Room::Free => AUTHENTICATION_TIMEOUT,
+pub async fn serve(host: Rc<Host>, stream: Stream, guest: Guest) {
+    let timeout = match guest.room {
+        Room::Free => host.engine.authentication_timeout(),
         Room::Full => REFUSAL_TIMEOUT,
     };
     let origin = stream.origin();
     let peer = Peer::new(stream);
     // What a session needs once lies elsewhere: its own memory is for as long as it is there.
-    let starting = Pooled::pin(|| start(&host, peer, &origin, room));
+    let starting = Pooled::pin(|| start(&host, peer, &origin, &guest));
     let (mut peer, mut session) = {
         let started = tokio::select! {
             biased;
             started = tokio::time::timeout(timeout, starting) => started,
+            () = guest.shown_out() => {
+                tracing::info!(%origin, "connection closed before login: others wait");
+                return;
+            }
             // It has no session yet that could be told why it ends.
             () = host.stop.clone().said() => return,
         };
@@ -77,7 +73,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream, room: Room) {
             Ok(Ok(Some(started))) => started,
             Ok(Ok(None)) => return,
             Ok(Err(e)) => {
-                tracing::debug!(%origin, error = %e, "connection not started");
+                tell_refused(&origin, &e);
                 return;
             }
             Err(_) => {
@@ -86,6 +82,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream, room: Room) {
             }
         }
     };
+    drop(guest);
     let waits = session.waits();
     let ended = tokio::select! {
         biased;
@@ -99,8 +96,19 @@ pub async fn serve(host: Rc<Host>, stream: Stream, room: Room) {
         // The client may be gone already; there is nobody else to tell.
         let _ = peer.send().await;
     }
+    session.log_disconnection();
     Pooled::pin(|| session.close()).await;
     peer.close().await;
+}
+
+/// The log has clients that were refused; not those that went away by themselves, and failed passwords only once.
+fn tell_refused(origin: &Origin, e: &Error) {
+    match e.code() {
+        state::INVALID_PASSWORD | state::CONNECTION_FAILURE | state::IO_ERROR => {
+            tracing::debug!(%origin, error = %e, "connection not started");
+        }
+        code => tracing::warn!(%origin, sqlstate = code.as_str(), "{}", e.message()),
+    }
 }
 
 /// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
@@ -108,12 +116,13 @@ async fn start(
     host: &Host,
     mut peer: Peer,
     origin: &Origin,
-    room: Room,
+    guest: &Guest,
 ) -> Result<Option<(Peer, Session)>> {
     loop {
         let Some(range) = next_startup(&mut peer).await? else {
             return Ok(None);
         };
+        guest.has_spoken();
         match wire::startup(peer.bytes(range)) {
             Ok(Startup::Ssl) => match &host.tls {
                 Some(tls) if !origin.is_unix() => {
@@ -134,7 +143,7 @@ async fn start(
                 minor,
                 parameters,
             }) => {
-                if room == Room::Full {
+                if guest.room == Room::Full {
                     let message = "sorry, too many clients already";
                     let full = Error::new(state::TOO_MANY_CONNECTIONS, message);
                     return refuse(&mut peer, full).await;
@@ -275,7 +284,7 @@ async fn session(
     let encryption = peer.encryption();
     let tls = host.tls.as_ref().filter(|_| encryption.is_some());
     let end_point = tls.and_then(|tls| tls.end_point.as_deref());
-    auth::authenticate(&host.engine, peer, &user, origin, end_point).await?;
+    let method = auth::authenticate(&host.engine, peer, &user, origin, end_point).await?;
     if !host.engine.database_exists(&database) {
         return Err(Error::new(
             state::INVALID_CATALOG_NAME,
@@ -291,6 +300,7 @@ async fn session(
         encryption,
     };
     let session = Session::new(host.engine.clone(), login)?;
+    session.log_connection(method.name());
 
     wire::message(&mut peer.output, b'R', |b| wire::put_i32(b, 0));
     for (name, value) in session.reported_settings() {
@@ -306,6 +316,7 @@ async fn session(
         wire::put_i32(b, session.pid());
         b.extend_from_slice(secret);
     });
+    session.greet(peer);
     wire::ready_for_query(&mut peer.output, session.status());
     Ok(session)
 }
@@ -319,7 +330,7 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             // A notification may cut short what waits for the next message; that must not be a write.
             tokio::select! {
                 biased;
-                sent = peer.send() => sent?,
+                sent = peer.send_due() => sent?,
                 why = session.interrupted() => return Err(why),
             }
         }
@@ -360,34 +371,42 @@ async fn answer(
         scratch.clear();
         scratch.extend_from_slice(peer.bytes(range));
         let message = wire::frontend(scratch)?;
+        let ends_batch = matches!(message, Frontend::Query(_) | Frontend::Sync);
         match message {
             Frontend::Terminate => return Ok(None),
             Frontend::Query(sql) => {
                 skipping = false;
+                peer.release();
                 if let Err(e) = simple_query(session, sql, peer).await {
-                    report(peer, e)?;
+                    report(peer, session, e)?;
                 }
                 wire::ready_for_query(&mut peer.output, session.status());
             }
             Frontend::Sync => {
                 skipping = false;
+                peer.release();
                 if let Err(e) = session.sync(peer).await {
-                    report(peer, e)?;
+                    report(peer, session, e)?;
                 }
                 wire::ready_for_query(&mut peer.output, session.status());
             }
             Frontend::Flush if !skipping => peer.send().await?,
             _ if skipping => {}
             other => {
+                peer.hold();
                 if let Err(e) = extended(session, other, peer).await {
                     skipping = true;
                     let e = session.spelled(e);
                     session.extended_error();
-                    report(peer, e)?;
+                    report(peer, session, e)?;
                 }
             }
         }
         next = peer.whole_message()?;
+        if next.is_some() && ends_batch {
+            // The next statement may take long.
+            peer.let_go().await?;
+        }
     }
     Ok(Some(skipping))
 }
@@ -412,12 +431,14 @@ async fn fetching_ahead(session: &Session, entry: &SessionEntry) -> Infallible {
     .await
 }
 
-/// Sends an error; one that ends the session or the server is passed on instead.
-fn report(peer: &mut Peer, e: Error) -> Result<()> {
+/// Sends an error, which does not wait for Sync; one that ends the session or the server is passed on instead.
+fn report(peer: &mut Peer, session: &Session, e: Error) -> Result<()> {
     match e.fields().severity {
         Severity::Fatal | Severity::Panic => Err(e),
         _ if e.code() == state::CONNECTION_FAILURE => Err(e),
         _ => {
+            session.log_error(&e);
+            peer.release();
             wire::error(&mut peer.output, &e);
             Ok(())
         }
@@ -535,10 +556,13 @@ mod tests {
     /// With the session in it. Thousands of idle ones are to be borne, and each one's memory is looked for when it is woken.
     #[test]
     fn an_idle_connection_is_small() {
+        fn whole<A, B, C, F: Future>(_: impl Fn(A, B, C) -> F) -> usize {
+            size_of::<F>()
+        }
         fn size<A, B, F: Future>(_: impl Fn(A, B) -> F) -> usize {
             size_of::<F>()
         }
-        let connection = size(|host, stream| serve(host, stream, Room::Free));
+        let connection = whole(serve);
         let session = size_of::<Session>();
         assert!(
             connection < session + 2048,

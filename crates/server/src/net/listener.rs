@@ -26,7 +26,8 @@ use throng_exec::{Engine, Placement};
 use throng_sync::Load;
 use throng_types::stack;
 
-use super::connection::{self, Host, Room};
+use super::connection::{self, Host};
+use super::door::{Bounds, Door, Guest, Room};
 use super::outbox::Outbox;
 use super::plain::PlainSocket;
 use super::ring::Ring;
@@ -57,7 +58,7 @@ impl Arrival {
 /// One event loop as the acceptor sees it.
 struct Loop {
     core: usize,
-    arrivals: mpsc::UnboundedSender<(Arrival, Room)>,
+    arrivals: mpsc::UnboundedSender<(Arrival, Guest)>,
     connections: Arc<AtomicUsize>,
     thread: JoinHandle<()>,
 }
@@ -77,6 +78,7 @@ pub struct Loops {
     /// Connections that there may be together.
     sockets: usize,
     cause: Arc<Cause>,
+    door: Arc<Door>,
 }
 
 /// So many more are taken at a time only to be told that there is no room.
@@ -98,9 +100,11 @@ impl Loops {
             .iter()
             .map(|&core| start_loop(core, placement, engine.clone(), tls.clone(), &cause))
             .collect::<io::Result<_>>()?;
+        let sockets = descriptors::shares().sockets;
         Ok(Loops {
             loops,
-            sockets: descriptors::shares().sockets,
+            sockets,
+            door: Arc::new(Door::new(Bounds::of(sockets))),
             cause,
         })
     }
@@ -123,11 +127,12 @@ impl Loops {
             true => Room::Free,
             false => Room::Full,
         };
+        let guest = self.door.enter(room);
         let loads: Vec<_> = self.loops.iter().map(Loop::load).collect();
         let chosen = &self.loops[throng_sync::deal(&loads, arrival.core())];
         chosen.connections.fetch_add(1, Ordering::Relaxed);
         // A loop that has ended has been told to stop: the client sees its socket close.
-        let _ = chosen.arrivals.send((arrival, room));
+        let _ = chosen.arrivals.send((arrival, guest));
     }
 
     /// Ends every session with 57P01, as loops do to which nobody can come any longer, and waits for the loops.
@@ -215,7 +220,7 @@ fn give_way() {
 
 async fn run_loop(
     host: Rc<Host>,
-    mut arrivals: mpsc::UnboundedReceiver<(Arrival, Room)>,
+    mut arrivals: mpsc::UnboundedReceiver<(Arrival, Guest)>,
     open: Arc<AtomicUsize>,
 ) {
     let outbox = Rc::new(Outbox::new(ring()));
@@ -225,13 +230,13 @@ async fn run_loop(
     loop {
         tokio::select! {
             arrival = arrivals.recv() => {
-                let Some((arrival, room)) = arrival else { break };
+                let Some((arrival, guest)) = arrival else { break };
                 match join(arrival, &outbox) {
                     Ok(stream) => {
                         let (host, open) = (host.clone(), open.clone());
                         sessions.spawn_local(async move {
                             let _leave = Leave(open);
-                            connection::serve(host, stream, room).await;
+                            connection::serve(host, stream, guest).await;
                         });
                     }
                     Err(e) => {

@@ -23,6 +23,9 @@ const LARGEST_READ: usize = 256 * 1024;
 /// A buffer that grew past this for one large message is given back once it is empty.
 const KEEP: usize = 64 * 1024;
 
+/// Answers that wait for Flush or Sync take no more than this, as in PostgreSQL.
+const MOST_HELD: usize = 8 * 1024;
+
 /// Longer replies leave by themselves.
 const MOST_POSTED: usize = 16 * 1024;
 
@@ -35,6 +38,10 @@ pub struct Peer {
     /// How much is asked for in the next read.
     chunk: usize,
     pub output: Vec<u8>,
+    /// Where in `output` the last CommandComplete began, when it was written.
+    tag: usize,
+    /// What is in `output` may wait for the client's Flush or Sync.
+    holds: bool,
 }
 
 impl Peer {
@@ -45,7 +52,39 @@ impl Peer {
             start: 0,
             chunk: READ_CHUNK,
             output: Vec::new(),
+            tag: usize::MAX,
+            holds: false,
         }
+    }
+
+    /// A message was answered that is not the last of its batch: as long as it is short, the answer waits for Flush or Sync.
+    pub fn hold(&mut self) {
+        self.holds = true;
+    }
+
+    /// What was answered is to leave.
+    pub fn release(&mut self) {
+        self.holds = false;
+    }
+
+    fn is_held(&self) -> bool {
+        self.holds && self.output.len() < MOST_HELD
+    }
+
+    /// Sends what does not wait for Flush or Sync.
+    pub async fn send_due(&mut self) -> io::Result<()> {
+        match self.is_held() {
+            true => Ok(()),
+            false => self.send().await,
+        }
+    }
+
+    /// Has what was answered leave when the loop's turn ends: at once, if the statement that is next takes longer than that.
+    pub async fn let_go(&mut self) -> io::Result<()> {
+        if self.output.len() <= MOST_POSTED && !self.output.is_empty() {
+            self.stream.post(&mut self.output).await?;
+        }
+        self.send().await
     }
 
     /// Replaces the socket by one that encrypts; fails if the client already sent plain bytes after asking.
@@ -87,10 +126,12 @@ impl Peer {
     /// Waits for more input. Output is sent first: this is the one place a connection idles.
     /// Returns false at the end of the stream.
     pub async fn fill(&mut self) -> io::Result<bool> {
-        if self.output.len() <= MOST_POSTED && !self.output.is_empty() && !serves_one_session() {
-            self.stream.post(&mut self.output).await?;
+        if !self.is_held() {
+            match serves_one_session() {
+                true => self.send().await?,
+                false => self.let_go().await?,
+            }
         }
-        self.send().await?;
         if self.start > 0 {
             self.input.drain(..self.start);
             self.start = 0;
@@ -238,7 +279,20 @@ impl Client for Peer {
         Ok(())
     }
 
+    fn take_tag(&mut self) -> Option<Vec<u8>> {
+        let last = self.output.get(self.tag..)?;
+        let is_tag = last.first() == Some(&b'C');
+        let length = last.get(1..5)?.first_chunk::<4>()?;
+        let is_last = u32::from_be_bytes(*length) as usize + 1 == last.len();
+        (is_tag && is_last).then(|| self.output.split_off(self.tag))
+    }
+
+    fn give_tag(&mut self, tag: Vec<u8>) {
+        self.output.extend_from_slice(&tag);
+    }
+
     fn command_complete(&mut self, tag: &str) {
+        self.tag = self.output.len();
         wire::message(&mut self.output, b'C', |b| {
             // Tags are ours, and have no zero byte in them.
             b.extend_from_slice(tag.as_bytes());
@@ -254,7 +308,15 @@ impl Client for Peer {
         wire::message(&mut self.output, b's', |_| {});
     }
 
+    fn take_back(&mut self, shape: &RowShape) {
+        let told = shape.told(|_| Vec::new());
+        if !told.is_empty() && self.output.ends_with(told) {
+            self.output.truncate(self.output.len() - told.len());
+        }
+    }
+
     fn notice(&mut self, notice: &Error) {
+        self.holds = false;
         wire::error(&mut self.output, notice);
     }
 
@@ -271,6 +333,7 @@ impl Client for Peer {
     }
 
     fn copy_in_start(&mut self, format: Format, columns: usize) {
+        self.holds = false;
         wire::copy_response(&mut self.output, b'G', format, columns);
     }
 

@@ -449,6 +449,9 @@ pub fn error(out: &mut Vec<u8>, error: &Error) {
         Severity::Panic => (b'E', "PANIC"),
     };
     let position = fields.position.map(|p| p.to_string());
+    let (file, line) = (fields.place.file(), fields.place.line().to_string());
+    let file = file.rsplit('/').next().unwrap_or(file);
+    let module = file.strip_suffix(".rs");
     let internal = fields.internal_position.map(|p| p.to_string());
     let texts = [
         (b'S', Some(severity)),
@@ -466,7 +469,9 @@ pub fn error(out: &mut Vec<u8>, error: &Error) {
         (b'c', fields.column.as_deref()),
         (b'd', fields.data_type.as_deref()),
         (b'n', fields.constraint.as_deref()),
-        (b'R', fields.routine),
+        (b'F', Some(file)),
+        (b'L', Some(line.as_str())),
+        (b'R', fields.routine.or(module)),
     ];
     message(out, tag, |b| {
         for (key, text) in texts {

@@ -278,10 +278,14 @@ impl Binder<'_> {
             } => {
                 let role = role.as_ref().map(|r| self.role(r)).transpose()?;
                 let database = database.as_ref().map(|name| self.database(name));
+                let name = match name {
+                    Some(name) => Some(self.stored_setting(name, value.as_deref())?),
+                    None => None,
+                };
                 Ddl::AlterRoleSet {
                     role,
                     database: database.transpose()?.map(|def| def.oid),
-                    name: name.clone(),
+                    name,
                     value: value.clone(),
                 }
             }
@@ -955,12 +959,8 @@ impl Binder<'_> {
                 R::ConnectionLimit(n) => options.connection_limit = Some(*n),
                 R::Password(password) => options.password = Some(password.clone()),
                 R::ValidUntil(time) => {
-                    crate::io::input_text(
-                        &self.ctx.eval,
-                        time,
-                        throng_types::SqlType::TIMESTAMPTZ,
-                    )?;
-                    options.valid_until = Some(time.clone());
+                    let moment = crate::io::datetime::parse_timestamptz(&self.ctx.eval, time)?;
+                    options.valid_until = Some(crate::io::datetime::kept_moment(moment));
                 }
                 R::InRole(names) => options.in_roles.extend(find(names)?),
                 R::Members(names) => options.members.extend(find(names)?),

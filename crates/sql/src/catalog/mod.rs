@@ -71,7 +71,7 @@ pub mod builtin {
         (PG_SIGNAL_BACKEND, "pg_signal_backend"),
         (PG_CHECKPOINT, "pg_checkpoint"),
         (PG_MAINTAIN, "pg_maintain"),
-        (Oid(4550), "pg_use_reserved_connections"),
+        (PG_USE_RESERVED_CONNECTIONS, "pg_use_reserved_connections"),
         (Oid(6304), "pg_create_subscription"),
         (Oid(6392), "pg_signal_autovacuum_worker"),
     ];
@@ -91,6 +91,7 @@ pub mod builtin {
     pub const PG_WRITE_SERVER_FILES: Oid = Oid(4570);
     pub const PG_SIGNAL_BACKEND: Oid = Oid(4200);
     pub const PG_CHECKPOINT: Oid = Oid(4544);
+    pub const PG_USE_RESERVED_CONNECTIONS: Oid = Oid(4550);
     pub const PG_MAINTAIN: Oid = Oid(6337);
     /// The database `postgres`.
     pub const DATABASE: Oid = Oid(5);

@@ -90,6 +90,10 @@ const MAX: i64 = i32::MAX as i64;
 const LEVELS: Kind = Kind::Enum(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
 ]);
+const LOG_LEVELS: Kind = Kind::Enum(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log",
+    "fatal", "panic",
+]);
 const ISOLATION: Kind = Kind::Enum(&[
     "serializable",
     "repeatable read",
@@ -162,6 +166,10 @@ registry! {
     ListenAddresses "listen_addresses" STRING, "127.0.0.1", Postmaster; "Connections and Authentication / Connection Settings", "Sets the address to listen to. (told; the server's --listen decides)"
     LockTimeout "lock_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed duration of any wait for a lock."
     LogLockWaits "log_lock_waits" BOOL, "off", Superuser; "Reporting and Logging / What to Log", "Logs long lock waits."
+    SuperuserReservedConnections "superuser_reserved_connections" int(0, 262_143, Unit::None), "3", Postmaster; "Connections and Authentication / Connection Settings", "Sets the number of connection slots reserved for superusers."
+    ReservedConnections "reserved_connections" int(0, 262_143, Unit::None), "0", Postmaster; "Connections and Authentication / Connection Settings", "Sets the number of connection slots reserved for roles with privileges of pg_use_reserved_connections."
+    AuthenticationTimeout "authentication_timeout" int(1, 600, Unit::Seconds), "60", Sighup; "Connections and Authentication / Authentication", "Sets the maximum allowed time to complete client authentication."
+    IdleSessionTimeout "idle_session_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed idle time between queries, when not in a transaction."
     MaxConnections "max_connections" int(1, 262_143, Unit::None), "10000", Postmaster; "Connections and Authentication / Connection Settings", "Sets the maximum number of concurrent connections."
     MaxIdentifierLength "max_identifier_length" int(63, 63, Unit::None), "63", Internal; "Preset Options", "Shows the maximum identifier length. (told)"
     MaxIndexKeys "max_index_keys" int(32, 32, Unit::None), "32", Internal; "Preset Options", "Shows the maximum number of index keys. (told)"
@@ -190,7 +198,7 @@ registry! {
     TransactionDeferrable "transaction_deferrable" BOOL, "off", User; "Client Connection Defaults / Statement Behavior", "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures."
     TransactionIsolation "transaction_isolation" ISOLATION, "read committed", User; "Client Connection Defaults / Statement Behavior", "Sets the current transaction's isolation level."
     TransactionReadOnly "transaction_read_only" BOOL, "off", User; "Client Connection Defaults / Statement Behavior", "Sets the current transaction's read-only status."
-    TransactionTimeout "transaction_timeout" int(0, 0, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed duration of any transaction. (told; only without limit)"
+    TransactionTimeout "transaction_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed duration of any transaction. (told; only without limit)"
     UnixSocketDirectories "unix_socket_directories" STRING, "/tmp", Postmaster; "Connections and Authentication / Connection Settings", "Sets the directories where Unix-domain sockets will be created."
     AutovacuumVacuumCostDelay "autovacuum_vacuum_cost_delay" Kind::Pause { min: -1.0, max: 100.0 }, "2", Sighup; "Vacuuming / Automatic Vacuuming", "Pause of the background cleaner after each autovacuum_vacuum_cost_limit of work; -1: vacuum_cost_delay."
     AutovacuumVacuumCostLimit "autovacuum_vacuum_cost_limit" int(-1, 10_000, Unit::None), "-1", Sighup; "Vacuuming / Automatic Vacuuming", "Work of the background cleaner between two pauses; -1: vacuum_cost_limit."
@@ -259,8 +267,12 @@ registry! {
     TimezoneAbbreviations "timezone_abbreviations" Kind::Enum(&["Default"]), "Default", User; "Client Connection Defaults / Locale and Formatting", "Selects a file of time zone abbreviations. (told; there is one)"
     AllowInPlaceTablespaces "allow_in_place_tablespaces" BOOL, "off", Superuser; "Developer Options", "Allows tablespaces directly inside pg_tblspc, for testing. (told; there are no tablespaces to make)"
     DefaultToastCompression "default_toast_compression" Kind::Enum(&["pglz", "lz4"]), "pglz", User; "Client Connection Defaults / Statement Behavior", "Sets the default compression method for compressible values. (told; values are not compressed)"
-    LogStatement "log_statement" Kind::Enum(&["none", "ddl", "mod", "all"]), "none", Superuser; "Reporting and Logging / What to Log", "Sets the type of statements logged. (told; none are)"
-    LogMinDurationStatement "log_min_duration_statement" int(-1, MAX, MS), "-1", Superuser; "Reporting and Logging / When to Log", "Sets the minimum execution time above which all statements will be logged. (told; none are)"
+    LogStatement "log_statement" Kind::Enum(&["none", "ddl", "mod", "all"]), "none", Superuser; "Reporting and Logging / What to Log", "Sets the type of statements logged."
+    LogMinMessages "log_min_messages" LOG_LEVELS, "warning", Superuser; "Reporting and Logging / When to Log", "Sets the message levels that are logged."
+    LogMinErrorStatement "log_min_error_statement" LOG_LEVELS, "error", Superuser; "Reporting and Logging / When to Log", "Causes all statements generating error at or above this level to be logged."
+    LogConnections "log_connections" Kind::Text(super::value::log_connections), "", Backend; "Reporting and Logging / What to Log", "Logs specified aspects of connection establishment and setup."
+    LogDisconnections "log_disconnections" BOOL, "off", Backend; "Reporting and Logging / What to Log", "Logs end of a session, including duration."
+    LogMinDurationStatement "log_min_duration_statement" int(-1, MAX, MS), "-1", Superuser; "Reporting and Logging / When to Log", "Sets the minimum execution time above which all statements will be logged."
     TrackActivities "track_activities" Kind::Enum(&["on"]), "on", Superuser; "Statistics / Cumulative Query and Index Statistics", "Collects information about executing commands. (told; always)"
     TrackCounts "track_counts" Kind::Enum(&["on"]), "on", Superuser; "Statistics / Cumulative Query and Index Statistics", "Collects statistics on database activity. (told; always)"
     EscapeStringWarning "escape_string_warning" BOOL, "on", User; "Version and Platform Compatibility / Previous PostgreSQL Versions", "Warn about backslash escapes in ordinary string literals. (told; backslashes are plain there)"

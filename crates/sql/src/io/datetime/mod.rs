@@ -7,7 +7,10 @@ pub mod interval;
 pub mod output;
 pub mod token;
 
+use chrono::{NaiveDate, NaiveDateTime};
+
 use crate::func::EvalContext;
+use crate::io::FormatSettings;
 use decode::{Decoded, Moment, decode};
 use throng_types::calendar::*;
 use throng_types::error::state;
@@ -72,6 +75,30 @@ impl Fault {
             ),
         }
     }
+}
+
+/// A moment as definitions keep it: in UTC, so that it is the same whoever reads it.
+pub fn kept_moment(micros: i64) -> String {
+    let mut text = Vec::new();
+    output::timestamptz(micros, &FormatSettings::default(), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Whether a [kept moment](kept_moment) is before another, in microseconds since 2000. One that was kept as it was written is read
+/// where it is a plain date, with or without a time, in UTC.
+pub fn is_kept_before(kept: &str, micros: i64) -> bool {
+    const EPOCH: i64 = 946_684_800_000_000;
+    if kept == "-infinity" || kept.ends_with(" BC") {
+        return true;
+    }
+    let plain = kept.strip_suffix("+00").unwrap_or(kept);
+    let date = || {
+        let date = NaiveDate::parse_from_str(plain, "%Y-%m-%d").ok()?;
+        date.and_hms_opt(0, 0, 0)
+    };
+    let moment = NaiveDateTime::parse_from_str(plain, "%Y-%m-%d %H:%M:%S%.f").ok();
+    let moment = moment.or_else(date);
+    moment.is_some_and(|m| m.and_utc().timestamp_micros() - EPOCH < micros)
 }
 
 /// `timestamp out of range`, 22008.
