@@ -10,6 +10,7 @@
 //! log) knows nothing of databases: numbers of objects and files are given out for all of them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -63,10 +64,12 @@ pub(crate) struct Database {
 }
 
 impl Database {
+    /// `temporary`: the directory for what does not outlive the server.
     pub fn new(
         oid: Oid,
         definitions: FileId,
         places: Places,
+        temporary: &Path,
         objects: impl IntoIterator<Item = Object>,
     ) -> Database {
         let catalog = Catalog::load(oid, objects);
@@ -74,7 +77,7 @@ impl Database {
             oid,
             definitions,
             places,
-            notifier: Arc::default(),
+            notifier: Arc::new(Notifier::new(temporary)),
             version: AtomicU64::new(catalog.version()),
             catalog: RwLock::new(Arc::new(catalog)),
             ended: PerThread::default(),
@@ -199,7 +202,8 @@ impl Databases {
         let mut databases = self.by_oid.write();
         let shared = self.first.catalog();
         let objects = shared.shared_objects().cloned().chain(own);
-        let database = Database::new(oid, definitions, places, objects);
+        let temporary = self.first.notifier.directory();
+        let database = Database::new(oid, definitions, places, temporary, objects);
         databases.insert(oid, Arc::new(database));
     }
 

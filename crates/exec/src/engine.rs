@@ -207,7 +207,9 @@ impl Engine {
             sequences: Arc::default(),
         };
         let (places, objects) = objects::load_first(&sys, &store, report.first_start)?;
-        let first = Database::new(builtin::DATABASE, builtin::DEFINITIONS, places, objects);
+        let temporary = config.data.join("tmp");
+        let (oid, definitions) = (builtin::DATABASE, builtin::DEFINITIONS);
+        let first = Database::new(oid, definitions, places, &temporary, objects);
         let load = |def: &DatabaseDef| objects::load(&sys, &store, def.definitions);
         let databases = Databases::open(first, load)?;
         for database in databases.all() {

@@ -4,7 +4,7 @@ use throng_sql::catalog::builtin;
 use throng_sql::command::{Command, Discard, TransactionModes};
 use throng_sql::expr::Expr;
 use throng_sql::plan::TableLock;
-use throng_sql::settings::{Caller, Scope, SessionSettings};
+use throng_sql::settings::{Caller, Scope, SessionSettings, is_private};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
@@ -342,7 +342,10 @@ impl Session {
 
     fn show_to(&mut self, name: Option<&str>, client: &mut dyn Client) -> Result<()> {
         let rows: Vec<Vec<Datum>> = match name {
-            Some(name) => vec![vec![self.show(name)?.into()]],
+            Some(name) => {
+                self.may_examine(name)?;
+                vec![vec![self.show(name)?.into()]]
+            }
             None => {
                 let settings = self.settings.borrow();
                 let mut rows: Vec<_> = settings
@@ -350,6 +353,8 @@ impl Session {
                     .map(|(s, ..)| (s.name, s.description))
                     .collect();
                 drop(settings);
+                let sees_all = self.may_see_all_settings();
+                rows.retain(|(name, _)| sees_all || !is_private(name));
                 rows.sort_by_key(|(name, _)| name.to_ascii_lowercase());
                 rows.into_iter()
                     .map(|(name, about)| {

@@ -2,9 +2,10 @@
 //!
 //! Most lie in the session's [settings](throng_sql::settings); the transaction's modes and the session's roles lie with those.
 
+use throng_sql::catalog::builtin;
 use throng_sql::command::TransactionModes;
-use throng_sql::settings::Scope;
 use throng_sql::settings::value::parse_bool;
+use throng_sql::settings::{Scope, is_private};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -63,6 +64,21 @@ fn mode(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>> {
 }
 
 impl Session {
+    /// 42501 for a setting that is not for the current role's eyes.
+    pub(super) fn may_examine(&self, name: &str) -> Result<()> {
+        if !is_private(name) || self.may_see_all_settings() {
+            return Ok(());
+        }
+        let message = format!("permission denied to examine \"{name}\"");
+        let detail = "Only roles with privileges of the \"pg_read_all_settings\" role may examine this parameter.";
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).detail(detail))
+    }
+
+    pub(super) fn may_see_all_settings(&self) -> bool {
+        let role = self.current_role_oid();
+        self.catalog().acts_as(role, builtin::PG_READ_ALL_SETTINGS)
+    }
+
     /// Sets a setting; no value is its default.
     pub(super) fn set_config(&self, name: &str, value: Option<&str>, scope: Scope) -> Result<()> {
         let lower = name.to_ascii_lowercase();

@@ -351,6 +351,9 @@ impl Host for SessionHost<'_> {
     fn backend_pid(&self) -> i32 {
         self.session.pid()
     }
+    fn may_examine(&self, name: &str) -> Result<()> {
+        self.session.may_examine(name)
+    }
     fn show_setting(&self, name: &str) -> Option<String> {
         self.session.show(name).ok()
     }

@@ -217,6 +217,7 @@ impl Session {
         Ok(match statement {
             Statement::Show(name) => {
                 if let Some(name) = name {
+                    self.may_examine(name)?;
                     self.show(name)?;
                 }
                 Some(as_text(super::command::show_fields(name.as_deref())))

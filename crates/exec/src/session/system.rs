@@ -10,8 +10,8 @@ use throng_sql::catalog::system::{
 };
 use throng_sql::catalog::{Catalog, IndexDef, Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
-use throng_sql::settings::Id;
 use throng_sql::settings::value::{Kind, Unit, raw};
+use throng_sql::settings::{Id, is_private};
 use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
 
@@ -70,9 +70,11 @@ impl SystemState for SessionHost<'_> {
     fn settings(&self) -> Vec<SettingInfo> {
         let settings = self.session.settings.borrow();
         let server = self.session.engine.settings();
+        let sees_all = self.session.may_see_all_settings();
         settings
             .all()
             .zip(Id::ALL)
+            .filter(|((setting, ..), _)| sees_all || !is_private(setting.name))
             .map(|((setting, value, source), id)| {
                 let (unit, min_val, max_val, enum_vals) = match &setting.kind {
                     Kind::Int { min, max, unit } => {

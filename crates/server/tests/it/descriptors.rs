@@ -41,17 +41,32 @@ fn silent_sockets_take_nobody_elses_descriptors() {
         ));
     }
     client.run("checkpoint");
-    // Who comes is told so.
-    let (_, greeting) = Client::enter(&address, "postgres", "postgres").expect("an answer");
-    let refusal = greeting.error().expect("a refusal");
+    // Who comes and speaks gets in: of the silent ones the oldest have made way.
+    let found = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        Client::connect(&address).is_ok_and(|mut c| c.run("select 1").value() == "1")
+    });
+    assert!(found, "nobody gets in beside silent sockets");
+    // Where sessions have them all, who comes is told so.
+    silent.clear();
+    let mut sessions = Vec::new();
+    let refusal = loop {
+        let (session, greeting) =
+            Client::enter(&address, "postgres", "postgres").expect("an answer");
+        match greeting.error() {
+            Some(refusal) => break refusal.clone(),
+            None => sessions.push(session),
+        }
+        assert!(sessions.len() < 256, "more sessions than descriptors");
+    };
     assert_eq!(refusal.code, "53300");
     assert_eq!(refusal.severity, "FATAL");
     assert_eq!(refusal.message, "sorry, too many clients already");
     // When they go there is room again.
-    silent.clear();
+    sessions.clear();
     let came = (0..200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         Client::connect(&address).is_ok()
     });
-    assert!(came, "nobody gets in after the sockets have gone");
+    assert!(came, "nobody gets in after the sessions have gone");
 }

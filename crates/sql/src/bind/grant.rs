@@ -411,6 +411,25 @@ impl Binder<'_> {
                 }
                 Ok(())
             }
+            Ddl::Rename { target, .. } if target.kind == TargetKind::Schema => {
+                if catalog.database_rights(user, right::CREATE) == 0 {
+                    let database = catalog.current_database_name();
+                    let message = format!("permission denied for database {database}");
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+                }
+                Ok(())
+            }
+            Ddl::Comment { target, .. } if target.kind == TargetKind::Role => {
+                let needed = match (catalog.is_superuser(target.oid), own.create_role) {
+                    (true, _) => "SUPERUSER attribute".to_owned(),
+                    (false, false) => "CREATEROLE attribute".to_owned(),
+                    _ if catalog.is_admin_of(user, target.oid) => return Ok(()),
+                    _ => format!("ADMIN option on role \"{}\"", name(target.oid)),
+                };
+                let message = "permission denied";
+                Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
+                    .detail(format!("The current user must have the {needed}.")))
+            }
             Ddl::Rename { target, .. } if target.kind == TargetKind::Role => {
                 if catalog.is_superuser(target.oid) {
                     return denied("rename", only("SUPERUSER", "rename roles with"));

@@ -84,6 +84,10 @@ pub trait Host {
     fn backend_pid(&self) -> i32;
     /// A setting as SHOW tells it; None where there is no such setting.
     fn show_setting(&self, name: &str) -> Option<String>;
+    /// 42501 for a setting that not everybody may see.
+    fn may_examine(&self, _name: &str) -> throng_types::Result<()> {
+        Ok(())
+    }
     /// `set_config`: the new value as SHOW tells it. None sets the default.
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool)
     -> Result<String, EvalStop>;

@@ -91,6 +91,7 @@ fn backend_pid(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
 
 fn current_setting(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let name = text(&args[0]);
+    ctx.host.may_examine(name)?;
     match ctx.host.show_setting(name) {
         Some(value) => Ok(value.into()),
         None if args.get(1).is_some_and(Datum::is_true) => Ok(Datum::Null),
@@ -294,7 +295,8 @@ fn sleep_for(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 fn look_up(ctx: &EvalContext<'_>, args: &[Datum], kind: ObjectKind) -> EvalResult {
     match ctx.host.object_oid(kind, text(&args[0])) {
         Ok(oid) => Ok(oid.into()),
-        Err(EvalStop::Error(_)) => Ok(Datum::Null),
+        // That there is none is an answer; that one may not ask is none.
+        Err(EvalStop::Error(e)) if e.code() != state::INSUFFICIENT_PRIVILEGE => Ok(Datum::Null),
         Err(stop) => Err(stop),
     }
 }

@@ -306,7 +306,10 @@ impl Parser<'_> {
             return Ok(None);
         }
         match self.kind() {
-            Kind::Text(_) => Ok(Some(self.string()?)),
+            // In quotes it is a name, but for the one that stands for none.
+            Kind::Text(_) => {
+                Ok(Some(self.string()?).filter(|name| name != "none" || !words.contains(&"none")))
+            }
             _ => Ok(Some(self.name()?)),
         }
     }

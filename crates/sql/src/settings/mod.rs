@@ -82,6 +82,25 @@ pub fn is_list_of_names(name: &str) -> bool {
     list_of(name) == List::Names
 }
 
+/// Whether only those may see a setting who have the privileges of `pg_read_all_settings`: it tells of the machine.
+pub fn is_private(name: &str) -> bool {
+    const PRIVATE: [&str; 10] = [
+        "config_file",
+        "data_directory",
+        "dynamic_library_path",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+        "ssl_passphrase_command",
+        "unix_socket_directories",
+    ];
+    PRIVATE
+        .iter()
+        .any(|private| private.eq_ignore_ascii_case(name))
+}
+
 /// The values of a SET as one text.
 ///
 /// # Errors

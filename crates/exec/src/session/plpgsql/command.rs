@@ -213,6 +213,7 @@ impl Session {
             }
             Command::Reset(Some(name)) => self.set_config(&name, None, Scope::Session),
             Command::Show(Some(name)) => {
+                self.may_examine(&name)?;
                 let value = self.show(&name)?;
                 client.shown = true;
                 client.columns = vec![RelColumn {
