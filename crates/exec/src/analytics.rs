@@ -243,6 +243,9 @@ impl SystemState for SessionFacts {
     fn now(&self) -> i64 {
         0
     }
+    fn oldest_xid(&self) -> u64 {
+        0
+    }
     fn moment(&self, _: &str) -> Option<i64> {
         None
     }

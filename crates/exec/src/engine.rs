@@ -186,11 +186,17 @@ impl Engine {
     ///
     /// # Errors
     /// F0000 for settings that are none; 58030, 53100 and XX001 from storage.
-    pub fn open(config: EngineConfig) -> Result<Arc<Engine>> {
+    pub fn open(mut config: EngineConfig) -> Result<Arc<Engine>> {
+        std::fs::create_dir_all(&config.data)?;
+        let path = std::path::absolute(&config.data)?;
+        let told = (
+            "data_directory".to_owned(),
+            path.to_string_lossy().into_owned(),
+        );
+        config.settings.push(told);
         let settings = server_settings(&config.settings, Source::CommandLine)?;
         throng_observe::track(settings.bool(Id::TrackWaits));
         choose_forms(&settings)?;
-        std::fs::create_dir_all(&config.data)?;
         let disk = open_disk(&config.data, &settings, config.storage_failed)?;
         let placement = Placement::new(&settings, &config.cores)?;
         let (sys, report) = TxnSystem::open(OpenConfig {

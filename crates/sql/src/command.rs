@@ -5,6 +5,10 @@ mod copy;
 mod transaction;
 mod trigger;
 
+mod target;
+
+pub use target::TargetKind;
+
 use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType, Xid};
@@ -486,50 +490,6 @@ pub struct Target {
     pub oid: Oid,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetKind {
-    Table,
-    Index,
-    Sequence,
-    Schema,
-    Role,
-    Database,
-    Constraint,
-    Column(u16),
-    Type,
-    Domain,
-    View,
-    MaterializedView,
-    ViewColumn(u16),
-    /// As it was called.
-    Routine(RoutineWord),
-    Trigger,
-}
-
-impl TargetKind {
-    pub fn keyword(self) -> &'static str {
-        match self {
-            TargetKind::Table => "TABLE",
-            TargetKind::Index => "INDEX",
-            TargetKind::Sequence => "SEQUENCE",
-            TargetKind::Schema => "SCHEMA",
-            TargetKind::Role => "ROLE",
-            TargetKind::Database => "DATABASE",
-            TargetKind::Constraint => "CONSTRAINT",
-            TargetKind::Column(_) | TargetKind::ViewColumn(_) => "COLUMN",
-            TargetKind::Type => "TYPE",
-            TargetKind::Domain => "DOMAIN",
-            TargetKind::View => "VIEW",
-            TargetKind::MaterializedView => "MATERIALIZED VIEW",
-            TargetKind::Trigger => "TRIGGER",
-            TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
-            TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
-            TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",
-            TargetKind::Routine(RoutineWord::Aggregate) => "AGGREGATE",
-        }
-    }
-}
-
 /// A view to make, or to put in the place of `old`, whose oid it has.
 #[derive(Clone, Debug)]
 pub struct CreateView {
@@ -694,6 +654,11 @@ pub enum AlterTable {
         using: Box<Expr>,
         /// The stored bytes stay valid, as for `varchar(10)` to `varchar(20)`.
         same_bytes: bool,
+    },
+    /// An index whose columns have other types: its expressions and condition, bound anew.
+    IndexTerms {
+        index: Oid,
+        terms: IndexTerms,
     },
     AddIdentity {
         attnum: u16,

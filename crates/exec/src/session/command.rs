@@ -284,7 +284,11 @@ impl Session {
             self.warn_outside_block("SET LOCAL", client);
         }
         let scope = if local { Scope::Local } else { Scope::Session };
-        self.set_first(name, value, scope)
+        self.set_first(name, value, scope)?;
+        let idle = self.settings.borrow_mut().take_notices();
+        let notices = idle.into_iter().map(|n| n.severity(Severity::Notice));
+        self.notices(notices.collect(), client);
+        Ok(())
     }
 
     fn reset(&mut self, name: Option<&str>, client: &mut dyn Client) -> Result<()> {

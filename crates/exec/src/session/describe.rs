@@ -67,7 +67,16 @@ impl SessionHost<'_> {
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
                     Some("pg_trigger") => builtin::class::TRIGGER,
-                    Some(other) => return Ok(extension::description(other, oid(&args[0])).into()),
+                    Some(other) => {
+                        let of = match other {
+                            "pg_extension" => builtin::class::EXTENSION,
+                            _ => builtin::class::LANGUAGE,
+                        };
+                        return Ok(match self.catalog.comment(of, oid(&args[0]), 0) {
+                            Some(comment) => comment.text.as_str().into(),
+                            None => extension::description(other, oid(&args[0])).into(),
+                        });
+                    }
                 };
                 self.comment(class, oid(&args[0]), 0)
             }

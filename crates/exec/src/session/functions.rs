@@ -54,6 +54,9 @@ impl SessionHost<'_> {
         if name.ends_with("_is_visible") {
             return Ok(self.is_visible(name, object(&args[0])));
         }
+        if let Some(what) = name.strip_prefix("pg_stat_get_") {
+            return Ok(self.statistic(what, object(&args[0])));
+        }
         Ok(match name {
             "cursor_row" | "cursor_table" => return self.position(name, &args[0]),
             "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
@@ -99,7 +102,11 @@ impl SessionHost<'_> {
             "pg_notification_queue_usage" => Datum::Float8(self.session.database.notifier.usage()),
             "pg_jit_available" => false.into(),
             "pg_trigger_depth" => self.session.trigger_depth().into(),
-            "pg_stat_clear_snapshot" => Datum::VOID,
+            // Counters are read where they are counted: none is kept back.
+            "pg_stat_clear_snapshot" | "pg_stat_force_next_flush" => Datum::VOID,
+            "next_xid" => (self.session.engine.sys.next_xid().0 as i64).into(),
+            "pg_ls_waldir" => return self.log_files(),
+            "pg_sequence_parameters" => return self.sequence_parameters(object(&args[0])),
             "pg_has_role" => self.has_role(args)?,
 
             "currtid2" => {
@@ -136,16 +143,6 @@ impl SessionHost<'_> {
             }
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "sequence_row" => self.sequence_row(object(&args[0]))?,
-            "pg_stat_get_live_tuples" => self
-                .counts(object(&args[0]))
-                .map(|c| c.live.max(0))
-                .unwrap_or(0)
-                .into(),
-            "pg_stat_get_dead_tuples" => self
-                .counts(object(&args[0]))
-                .map(|c| c.dead.max(0))
-                .unwrap_or(0)
-                .into(),
             "pg_relation_is_updatable" => match self.catalog.table(object(&args[0])) {
                 // PostgreSQL's bits for INSERT, UPDATE and DELETE.
                 Some(_) => (4 | 8 | 16).into(),
@@ -367,11 +364,6 @@ impl SessionHost<'_> {
     pub(super) fn is_of_definitions(&self, file: FileId) -> bool {
         let databases = self.session.engine.databases.all();
         databases.iter().any(|d| d.definitions == file)
-    }
-
-    fn counts(&self, table: Oid) -> Option<throng_access::relation::RelCounts> {
-        let def = self.catalog.table(table)?;
-        Some(self.session.engine.store.relations.rel(def.file).counts())
     }
 
     // Other sessions

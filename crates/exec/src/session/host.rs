@@ -33,6 +33,7 @@ pub fn format_settings(settings: &SessionSettings) -> FormatSettings {
             "escape" => ByteaOutput::Escape,
             _ => ByteaOutput::Hex,
         },
+        array_nulls: settings.bool(Id::ArrayNulls),
     }
 }
 

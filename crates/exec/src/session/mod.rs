@@ -50,6 +50,7 @@ mod routine;
 pub(crate) mod sequences;
 mod shape;
 mod shared;
+mod statistics;
 mod stored;
 mod system;
 mod telling;

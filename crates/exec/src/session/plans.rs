@@ -151,6 +151,7 @@ struct PlanSettings {
     texts: [String; 4],
     paths: [bool; 4],
     collapse_limits: [i64; 2],
+    array_nulls: bool,
 }
 
 impl PlanSettings {
@@ -172,6 +173,7 @@ impl PlanSettings {
             .map(|id| settings.bool(id)),
             collapse_limits: [Id::JoinCollapseLimit, Id::FromCollapseLimit]
                 .map(|id| settings.int(id)),
+            array_nulls: settings.bool(Id::ArrayNulls),
         }
     }
 }

@@ -10,8 +10,8 @@ use throng_sql::catalog::system::{
 };
 use throng_sql::catalog::{Catalog, IndexDef, Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
-use throng_sql::settings::value::{Kind, Unit, raw};
-use throng_sql::settings::{Id, is_private};
+use throng_sql::settings::value::raw;
+use throng_sql::settings::{INERT, Id, Kind, Setting, Source, Unit, is_private};
 use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
 
@@ -23,6 +23,52 @@ use crate::store::Store;
 pub(super) fn from_unix(micros: i64) -> i64 {
     const EPOCH: i64 = 946_684_800_000_000;
     micros - EPOCH
+}
+
+/// A limit of a setting, as C's `%g` prints it.
+fn bound(value: f64) -> String {
+    if value.abs() < 1e6 {
+        return value.to_string();
+    }
+    let text = format!("{value:.5e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}e+{exponent:0>2}")
+}
+
+/// What `pg_settings` shows of a setting's definition.
+fn setting_info(setting: &Setting) -> SettingInfo {
+    let (unit, min_val, max_val, enum_vals) = match &setting.kind {
+        Kind::Int { min, max, unit } => {
+            let unit = unit.name().map(str::to_owned);
+            (unit, Some(min.to_string()), Some(max.to_string()), None)
+        }
+        Kind::Pause { min, max } => {
+            let unit = Unit::Milliseconds.name().map(str::to_owned);
+            (unit, Some(min.to_string()), Some(max.to_string()), None)
+        }
+        Kind::Real { min, max } => (None, Some(bound(*min)), Some(bound(*max)), None),
+        Kind::Enum(words) => (
+            None,
+            None,
+            None,
+            Some(words.iter().map(|w| (*w).to_owned()).collect()),
+        ),
+        Kind::Bool | Kind::Text(_) | Kind::Parts(_) => (None, None, None, None),
+    };
+    SettingInfo {
+        name: setting.name.to_owned(),
+        unit,
+        category: setting.category.to_owned(),
+        short_desc: setting.description.to_owned(),
+        context: setting.context.name().to_owned(),
+        var_type: setting.kind.type_name().to_owned(),
+        min_val,
+        max_val,
+        enum_vals,
+        boot_val: Some(setting.default.to_owned()),
+        ..SettingInfo::default()
+    }
 }
 
 /// Blocks of a file; none where it cannot be told.
@@ -43,6 +89,13 @@ impl SystemState for SessionHost<'_> {
             .into_iter()
             .map(session_row)
             .collect()
+    }
+
+    fn oldest_xid(&self) -> u64 {
+        // First the next one: who begins meanwhile is not before it.
+        let next = self.session.engine.sys.next_xid().0;
+        let running = self.sessions().into_iter().filter_map(|s| s.xid);
+        running.fold(next, u64::min)
     }
 
     fn locks(&self) -> Vec<LockInfo> {
@@ -71,56 +124,35 @@ impl SystemState for SessionHost<'_> {
         let settings = self.session.settings.borrow();
         let server = self.session.engine.settings();
         let sees_all = self.session.may_see_all_settings();
-        settings
-            .all()
-            .zip(Id::ALL)
-            .filter(|((setting, ..), _)| sees_all || !is_private(setting.name))
-            .map(|((setting, value, source), id)| {
-                let (unit, min_val, max_val, enum_vals) = match &setting.kind {
-                    Kind::Int { min, max, unit } => {
-                        let unit = unit.name().map(str::to_owned);
-                        (unit, Some(min.to_string()), Some(max.to_string()), None)
-                    }
-                    Kind::Pause { min, max } => {
-                        let unit = Unit::Milliseconds.name().map(str::to_owned);
-                        (unit, Some(min.to_string()), Some(max.to_string()), None)
-                    }
-                    Kind::Real { min, max } => {
-                        (None, Some(min.to_string()), Some(max.to_string()), None)
-                    }
-                    Kind::Enum(words) => (
-                        None,
-                        None,
-                        None,
-                        Some(words.iter().map(|w| (*w).to_owned()).collect()),
-                    ),
-                    Kind::Bool | Kind::Text(_) | Kind::Parts(_) => (None, None, None, None),
-                };
-                SettingInfo {
-                    name: setting.name.to_owned(),
-                    setting: match id {
-                        // These are the transaction's, which knows them.
-                        Id::TransactionIsolation
-                        | Id::TransactionReadOnly
-                        | Id::TransactionDeferrable => {
-                            self.session.show(setting.name).unwrap_or_default()
-                        }
-                        _ => raw(value),
-                    },
-                    unit,
-                    category: setting.category.to_owned(),
-                    short_desc: setting.description.to_owned(),
-                    context: setting.context.name().to_owned(),
-                    var_type: setting.kind.type_name().to_owned(),
-                    source: source.name().to_owned(),
-                    min_val,
-                    max_val,
-                    enum_vals,
-                    boot_val: Some(setting.default.to_owned()),
-                    reset_val: Some(raw(server.get(*id))),
+        let known = settings.all().zip(Id::ALL);
+        let known = known.filter(|((setting, ..), _)| sees_all || !is_private(setting.name));
+        let known = known.map(|((setting, value, source), id)| SettingInfo {
+            setting: match id {
+                // These are the transaction's, which knows them.
+                Id::TransactionIsolation | Id::TransactionReadOnly | Id::TransactionDeferrable => {
+                    self.session.show(setting.name).unwrap_or_default()
                 }
-            })
-            .collect()
+                _ => raw(value),
+            },
+            source: source.name().to_owned(),
+            reset_val: Some(raw(server.get(*id))),
+            ..setting_info(setting)
+        });
+        let inert = INERT.iter().filter(|inert| inert.is_listed());
+        let inert = inert.map(|inert| {
+            let value = settings.inert_value(inert);
+            let source = match value == inert.setting.default {
+                true => Source::Default,
+                false => Source::Session,
+            };
+            SettingInfo {
+                setting: value,
+                source: source.name().to_owned(),
+                reset_val: Some(inert.setting.default.to_owned()),
+                ..setting_info(&inert.setting)
+            }
+        });
+        known.chain(inert).collect()
     }
 
     fn prepared(&self) -> Vec<PreparedInfo> {

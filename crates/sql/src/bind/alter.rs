@@ -6,16 +6,21 @@ use throng_types::error::state;
 use throng_types::sqltype::{made, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
+use super::alter_pass::{Pass, Retyped, in_passes};
 use super::dml::row_names;
 use super::domain::Declared;
 use super::scope::Scope;
 use super::table::{Draft, check_storable, identity, no_position};
 use super::{Binder, Clause, options, slots_of_row};
-use crate::catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, Storage, TableDef};
+use crate::catalog::{
+    ColumnDef, ConstraintDef, ConstraintKind, Persistence, Relation, Storage, TableDef,
+};
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
-use crate::parse::ast::{self, AlterAction, Pos, TableConstraintKind as T};
+use crate::parse::ast::{
+    self, AlterAction, ObjectChange, ObjectKind, Pos, TableConstraintKind as T,
+};
 
 impl Binder<'_> {
     pub(super) fn alter_table(
@@ -25,6 +30,14 @@ impl Binder<'_> {
         if_exists: bool,
         actions: &[AlterAction],
     ) -> Result<Ddl> {
+        // Any relation may be given away as a table.
+        if let [AlterAction::OwnerTo(role)] = actions
+            && let Some(found) = self.find_relation(name)?
+            && !matches!(found, Relation::Table(_))
+        {
+            let change = ObjectChange::Owner(role.clone());
+            return self.alter_object(ObjectKind::Table, name, if_exists, &change);
+        }
         let Some(table) = self.owned_table(name, if_exists)? else {
             return Ok(Ddl::Nothing { tag: "ALTER TABLE" });
         };
@@ -37,8 +50,16 @@ impl Binder<'_> {
         let mut bound = Vec::with_capacity(actions.len());
         for action in actions {
             self.may_alter(&table, action)?;
+        }
+        let mut retyped = Retyped::new(&table);
+        for action in in_passes(actions) {
+            if Pass::of(action) >= Pass::OldIndex {
+                retyped.take_indexes(self, &draft.table, &mut bound)?;
+            }
+            retyped.must_be_first(action, &draft.table)?;
             self.alter_action(action, &mut draft, &mut bound)?;
         }
+        retyped.take_indexes(self, &draft.table, &mut bound)?;
         for action in &mut bound {
             if let AlterTable::EnableTriggers(change) = action {
                 change.only = only;
@@ -117,6 +138,10 @@ impl Binder<'_> {
                     return column(self, draft, name).map(|_| ());
                 };
                 draft.table.columns[attnum as usize - 1].dropped = true;
+                let key = self.catalog().primary_key(draft.table.oid);
+                if key.is_some_and(|key| key.columns.iter().any(|c| c.attnum == attnum)) {
+                    draft.has_key = false;
+                }
                 out.push(AlterTable::DropColumn {
                     attnum,
                     cascade: *cascade,
@@ -163,6 +188,7 @@ impl Binder<'_> {
             AlterAction::SetNotNull(name) => {
                 let attnum = column(self, draft, name)?;
                 let value = self.virtual_value(&draft.table, attnum)?;
+                draft.table.columns[attnum as usize - 1].not_null = true;
                 out.push(AlterTable::SetNotNull {
                     attnum,
                     value,
@@ -185,6 +211,13 @@ impl Binder<'_> {
                     );
                     return Err(Error::new(state::SYNTAX_ERROR, message));
                 }
+                let key = self.catalog().primary_key(draft.table.oid);
+                let key = key.filter(|_| draft.has_key);
+                if key.is_some_and(|key| key.columns.iter().any(|c| c.attnum == attnum)) {
+                    let message = format!("column \"{name}\" is in a primary key");
+                    return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+                }
+                draft.table.columns[attnum as usize - 1].not_null = false;
                 out.push(AlterTable::DropNotNull(attnum));
             }
             AlterAction::SetType {
@@ -220,18 +253,19 @@ impl Binder<'_> {
                 let wrong = |message: String| {
                     Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
                 };
+                let options = self.identity_options(def.ty, options)?;
+                if !def.not_null {
+                    return wrong(format!(
+                        "{of} must be declared NOT NULL before identity can be added"
+                    ));
+                }
                 if def.identity.is_some() {
                     return wrong(format!("{of} is already an identity column"));
                 }
                 if def.default.is_some() || def.sequence.is_some() || def.generated.is_some() {
                     return wrong(format!("{of} already has a default value"));
                 }
-                if !def.not_null {
-                    return wrong(format!(
-                        "{of} must be declared NOT NULL before identity can be added"
-                    ));
-                }
-                let options = self.identity_options(def.ty, options)?;
+                draft.table.columns[attnum as usize - 1].identity = Some(identity(*always));
                 out.push(AlterTable::AddIdentity {
                     attnum,
                     identity: identity(*always),
@@ -276,6 +310,8 @@ impl Binder<'_> {
                     self.notice(Error::new(code, message + ", skipping"));
                     return Ok(());
                 }
+                let def = &mut draft.table.columns[attnum as usize - 1];
+                (def.identity, def.sequence) = (None, None);
                 out.push(AlterTable::DropIdentity { attnum });
             }
             AlterAction::SetExpression {
@@ -317,6 +353,7 @@ impl Binder<'_> {
                     let attnum = column(self, draft, name)?;
                     let value = self.virtual_value(&draft.table, attnum)?;
                     let no_inherit = constraint.no_inherit;
+                    draft.table.columns[attnum as usize - 1].not_null = true;
                     if constraint.not_valid {
                         return Err(Error::unsupported("NOT VALID of a NOT NULL constraint"));
                     }
@@ -346,10 +383,16 @@ impl Binder<'_> {
                 Err(_) if draft.table.not_null_named(name).is_some() => {
                     out.extend(self.drop_not_null_named(&draft.table, name)?);
                 }
-                Ok(constraint) => out.push(AlterTable::DropConstraint {
-                    constraint,
-                    cascade: *cascade,
-                }),
+                Ok(constraint) => {
+                    let key = self.catalog().primary_key(draft.table.oid);
+                    if key.is_some_and(|key| key.constraint == Some(constraint)) {
+                        draft.has_key = false;
+                    }
+                    out.push(AlterTable::DropConstraint {
+                        constraint,
+                        cascade: *cascade,
+                    });
+                }
                 Err(e) if *if_exists => {
                     let message = format!("{}, skipping", e.message());
                     self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));

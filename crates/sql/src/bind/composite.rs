@@ -390,7 +390,7 @@ impl Binder<'_> {
         name: &ast::Name,
         columns: &[ast::ColumnDef],
     ) -> Result<Ddl> {
-        let schema = self.creation_schema(name)?;
+        let (schema, _) = self.place(name, false)?;
         let mut made: Vec<ColumnDef> = Vec::with_capacity(columns.len());
         for column in columns {
             if made.iter().any(|f| f.name == column.name) {

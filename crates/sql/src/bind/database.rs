@@ -13,6 +13,8 @@ use crate::settings::value::parse_bool;
 
 /// The only locale there is, as it may be written.
 const LOCALES: [&str; 3] = ["C.UTF-8", "C.utf8", "C.UTF8"];
+/// Those that order text as it does.
+const PLAIN: [&str; 2] = ["C", "POSIX"];
 
 fn denied(message: &str) -> Error {
     Error::new(state::INSUFFICIENT_PRIVILEGE, message)
@@ -72,9 +74,12 @@ fn must_be_ours(option: &DatabaseOption) -> Result<()> {
             value.to_ascii_lowercase().as_str(),
             "utf8" | "utf-8" | "unicode" | "6"
         ),
-        "locale" | "lc_collate" | "lc_ctype" => LOCALES
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(value)),
+        "locale" | "lc_collate" | "lc_ctype" => {
+            let ours = LOCALES
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(value));
+            ours || PLAIN.contains(&value)
+        }
         "locale_provider" => value.eq_ignore_ascii_case("libc"),
         _ => false,
     };
@@ -108,7 +113,11 @@ impl Binder<'_> {
         role.is_some_and(|role| role.superuser || role.create_db)
     }
 
-    pub(super) fn create_database(&self, name: &str, options: &[DatabaseOption]) -> Result<Ddl> {
+    pub(super) fn create_database(
+        &mut self,
+        name: &str,
+        options: &[DatabaseOption],
+    ) -> Result<Ddl> {
         distinct(options)?;
         let mut create = CreateDatabase {
             oid: None,
@@ -144,7 +153,18 @@ impl Binder<'_> {
                     "encoding" | "locale" | "lc_collate" | "lc_ctype" | "locale_provider"
                     | "builtin_locale" | "icu_locale" | "icu_rules" | "collation_version" | "oid",
                     _,
-                ) => must_be_ours(option)?,
+                ) => {
+                    must_be_ours(option)?;
+                    let of_case = option.name != "lc_collate" && option.name != "encoding";
+                    if of_case && value.is_some_and(|v| PLAIN.contains(&v)) {
+                        let what = option.name.to_ascii_uppercase();
+                        let said = value.unwrap_or_default();
+                        let notice = format!("{what} \"{said}\" is taken as \"C.UTF-8\"");
+                        let detail = "Upper and lower case are those of all letters.";
+                        let code = state::SUCCESSFUL_COMPLETION;
+                        self.notice(Error::new(code, notice).detail(detail));
+                    }
+                }
                 _ => self.database_change(option, &mut create.changes)?,
             }
         }

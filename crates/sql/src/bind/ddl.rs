@@ -200,7 +200,7 @@ impl Binder<'_> {
                 }
             }
             S::CreateEnum { name, labels } => Ddl::CreateEnum {
-                schema: self.creation_schema(name)?,
+                schema: self.place(name, false)?.0,
                 name: name.last().to_string(),
                 owner: self.ctx.user,
                 labels: labels.clone(),
@@ -244,13 +244,7 @@ impl Binder<'_> {
                 name,
                 column,
                 text,
-            } => {
-                let target = self.commented(*kind, name, column.as_deref())?;
-                Ddl::Comment {
-                    target,
-                    text: text.clone(),
-                }
-            }
+            } => self.comment(*kind, name, column.as_deref(), text.as_deref())?,
             S::CreateRoutine(_)
             | S::AlterRoutine { .. }
             | S::DropRoutine { .. }
@@ -296,6 +290,7 @@ impl Binder<'_> {
                 if_exists,
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
+            S::DropAbsent(drop) => self.drop_absent(drop)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
             S::Grant(grant) => self.grant(grant)?,
             S::AlterDefaultPrivileges {
@@ -487,7 +482,7 @@ impl Binder<'_> {
         }
     }
 
-    fn find_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
+    pub(super) fn find_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
         let last = name.last();
         match kind {
             ObjectKind::Schema => {
@@ -541,7 +536,7 @@ impl Binder<'_> {
         Ok(self.composite_target(&def))
     }
 
-    fn alter_object(
+    pub(super) fn alter_object(
         &mut self,
         kind: ObjectKind,
         name: &ast::Name,
@@ -676,85 +671,6 @@ impl Binder<'_> {
             });
         }
         Ok(Ddl::Drop { targets, cascade })
-    }
-
-    fn commented(
-        &mut self,
-        kind: ObjectKind,
-        name: &ast::Name,
-        column: Option<&str>,
-    ) -> Result<Target> {
-        match kind {
-            ObjectKind::DomainConstraint => self.domain_constraint(name, column.unwrap_or("")),
-            ObjectKind::Column if matches!(self.find_relation(name)?, Some(Relation::View(_))) => {
-                let Some(Relation::View(view)) = self.find_relation(name)? else {
-                    return Err(Error::internal("a view that was found is gone"));
-                };
-                self.must_own(view.owner, "view", &view.name)?;
-                let wanted = column.unwrap_or("");
-                let place = view.columns.iter().position(|c| c.name == wanted);
-                let Some(place) = place else {
-                    let message = format!(
-                        "column \"{wanted}\" of relation \"{}\" does not exist",
-                        view.name
-                    );
-                    return Err(Error::new(state::UNDEFINED_COLUMN, message));
-                };
-                Ok(Target {
-                    kind: TargetKind::ViewColumn(place as u16 + 1),
-                    oid: view.oid,
-                })
-            }
-            ObjectKind::Column
-                if self.find_relation(name)?.is_none() && self.made_type(name).is_some() =>
-            {
-                self.composite_column(name, column.unwrap_or(""))
-            }
-            ObjectKind::Column => {
-                let Some(table) = self.owned_table(name, false)? else {
-                    return Err(Error::internal("a table that was found is gone"));
-                };
-                let found = self.target_column(&table, column.unwrap_or(""), name.pos);
-                let attnum = found.map_err(|mut e| {
-                    e.fields_mut().position = None;
-                    e
-                })?;
-                Ok(Target {
-                    kind: TargetKind::Column(attnum),
-                    oid: table.oid,
-                })
-            }
-            ObjectKind::Constraint => {
-                let Some(table) = self.owned_table(name, false)? else {
-                    return Err(Error::internal("a table that was found is gone"));
-                };
-                let constraint = column.unwrap_or("");
-                let oid = self
-                    .table_constraint_named(&table, constraint)
-                    .map_err(|_| {
-                        let message = format!(
-                            "constraint \"{constraint}\" for table \"{}\" does not exist",
-                            table.name
-                        );
-                        Error::new(state::UNDEFINED_OBJECT, message)
-                    })?;
-                Ok(Target {
-                    kind: TargetKind::Constraint,
-                    oid,
-                })
-            }
-            _ => match self.find_object(kind, name) {
-                Err(e) if e.code() == state::UNDEFINED_TABLE => {
-                    let message = format!("relation \"{name}\" does not exist");
-                    Err(Error::new(state::UNDEFINED_TABLE, message))
-                }
-                Err(mut e) if e.code() == state::WRONG_OBJECT_TYPE => {
-                    e.fields_mut().hint = None;
-                    Err(e)
-                }
-                found => found,
-            },
-        }
     }
 
     fn create_schema(

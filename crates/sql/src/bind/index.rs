@@ -11,6 +11,7 @@ use throng_types::{Error, Oid, Result, SqlType};
 use super::dml::row_names;
 use super::generated::{is_mutable, kept_text};
 use super::scope::{Scope, of_entry};
+use super::table::no_position;
 use super::updatable::WriteTarget;
 use super::view::{STORED_PATH, stored_context};
 use super::{BindContext, Binder, Clause};
@@ -249,6 +250,36 @@ impl Binder<'_> {
             ty: bound.ty(),
         });
         Ok(0)
+    }
+
+    /// An index's terms over a table whose columns have other types by now.
+    pub(super) fn terms_anew(
+        &mut self,
+        index: &IndexDef,
+        table: &Arc<TableDef>,
+    ) -> Result<IndexTerms> {
+        let ctx = BindContext {
+            search_path: STORED_PATH,
+            params: &[],
+            ..*self.ctx
+        };
+        let mut stored = Binder::defining(&ctx);
+        let rel = stored.new_rel();
+        let mut terms = index.terms.clone();
+        for expr in &mut terms.exprs {
+            let ast = crate::parse::parse_expr(&expr.text)?;
+            let bound = stored.term(&ast, table, rel, KEY).map_err(no_position)?;
+            check_indexable(bound.ty())?;
+            expr.text = stored.term_text(&ast, table, rel, KEY)?;
+            expr.ty = bound.ty();
+        }
+        if let Some(text) = &mut terms.predicate {
+            let ast = crate::parse::parse_expr(text)?;
+            let bound = stored.term(&ast, table, rel, PREDICATE);
+            bound.map_err(no_position)?;
+            *text = stored.term_text(&ast, table, rel, PREDICATE)?;
+        }
+        Ok(terms)
     }
 
     /// DROP INDEX CONCURRENTLY.

@@ -5,9 +5,11 @@
 
 mod aggregate;
 mod alter;
+mod alter_pass;
 mod call;
 mod clauses;
 mod coerce;
+mod comment;
 mod composite;
 mod copy;
 mod cursor;
@@ -16,6 +18,7 @@ mod ddl;
 mod dml;
 mod domain;
 mod domain_value;
+mod drop_absent;
 mod expr;
 mod from;
 mod generated;
@@ -452,6 +455,7 @@ impl<'a> Binder<'a> {
             | S::CreateDatabase { .. }
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
+            | S::DropAbsent(_)
             | S::CreateRole { .. }
             | S::AlterRole { .. }
             | S::AlterRoleSet { .. }

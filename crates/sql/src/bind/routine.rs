@@ -104,7 +104,7 @@ impl Binder<'_> {
     }
 
     fn create_routine(&mut self, create: &ast::CreateRoutine) -> Result<Ddl> {
-        let schema = self.creation_schema(&create.name).map_err(|mut e| {
+        let (schema, _) = self.place(&create.name, false).map_err(|mut e| {
             e.fields_mut().position = None;
             e
         })?;

@@ -217,7 +217,7 @@ impl Binder<'_> {
 }
 
 /// A type as the grammar has it: what is a keyword of SQL's is a name in `pg_catalog`.
-fn written_type(ty: &ast::TypeName) -> String {
+pub(super) fn written_type(ty: &ast::TypeName) -> String {
     const KEYWORDS: [&str; 13] = [
         "bool",
         "bpchar",

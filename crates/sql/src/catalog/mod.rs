@@ -125,8 +125,10 @@ pub mod builtin {
         pub const AUTH_MEMBERS: Oid = Oid(1261);
         pub const DEFAULT_ACL: Oid = Oid(826);
         pub const TRIGGER: Oid = Oid(2620);
+        pub const EXTENSION: Oid = Oid(3079);
+        pub const LANGUAGE: Oid = Oid(2612);
         /// All of them.
-        pub const ALL: [Oid; 12] = [
+        pub const ALL: [Oid; 14] = [
             RELATION,
             CONSTRAINT,
             NAMESPACE,
@@ -139,6 +141,8 @@ pub mod builtin {
             AUTH_MEMBERS,
             DEFAULT_ACL,
             TRIGGER,
+            EXTENSION,
+            LANGUAGE,
         ];
     }
 }

@@ -21,7 +21,7 @@ use crate::func::EvalContext;
 use crate::io::{FormatSettings, input_text, output_text};
 
 pub mod check;
-mod hash;
+pub mod hash;
 
 pub use hash::{hash_any, row_hash};
 

@@ -181,7 +181,28 @@ fn get_sequence_data(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     ctx.host.system_function("pg_get_sequence_data", args)
 }
 
+fn sequence_parameters(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    ctx.host.system_function("pg_sequence_parameters", args)
+}
+
 pub static FUNCTIONS: &[Function] = &[
+    Function::new(
+        3078,
+        "pg_sequence_parameters",
+        &[OID],
+        RECORD,
+        sequence_parameters,
+    )
+    .stable()
+    .columns(&[
+        ("start_value", INT8),
+        ("minimum_value", INT8),
+        ("maximum_value", INT8),
+        ("increment", INT8),
+        ("cycle_option", BOOL),
+        ("cache_size", INT8),
+        ("data_type", OID),
+    ]),
     Function::new(1062, "aclitemeq", &[ACLITEM, ACLITEM], BOOL, aclitemeq),
     Function::new(
         1037,

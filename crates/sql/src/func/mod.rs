@@ -15,6 +15,7 @@ mod array;
 mod array_edit;
 pub mod cast;
 mod cast_table;
+mod catalog_name;
 pub mod collate;
 pub mod compare;
 mod compare_table;
@@ -138,6 +139,10 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: system::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: catalog_name::FUNCTIONS,
         ..Family::NONE
     },
     Family {

@@ -184,6 +184,11 @@ fn listening_channels(ctx: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator,
     Ok(Box::new(array(&channels).items.clone().into_iter().map(Ok)))
 }
 
+fn log_files(ctx: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
+    let files = ctx.host.system_function("pg_ls_waldir", &[])?;
+    Ok(Box::new(array(&files).items.clone().into_iter().map(Ok)))
+}
+
 /// What is there already; nothing can be added to this server.
 fn available_extensions(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
     let record = Record {
@@ -208,6 +213,13 @@ pub static FUNCTIONS: &[Function] = &[
         available_extensions,
     )
     .columns(&[("name", NAME), ("default_version", TEXT), ("comment", TEXT)]),
+    Function::set(3354, "pg_ls_waldir", &[], RECORD, log_files)
+        .volatile()
+        .columns(&[
+            ("name", TEXT),
+            ("size", INT8),
+            ("modification", TIMESTAMPTZ),
+        ]),
     Function::set(3035, "pg_listening_channels", &[], TEXT, listening_channels).volatile(),
     Function::set(
         938,

@@ -238,13 +238,16 @@ impl Reader<'_> {
             }
             (value, keep > 0)
         };
-        self.items
-            .push(if !quoted && value.eq_ignore_ascii_case("null") {
-                Datum::Null
-            } else {
-                input_plain(self.ctx, &value, self.element, -1)?
-            });
+        self.items.push(if self.is_null(&value, quoted) {
+            Datum::Null
+        } else {
+            input_plain(self.ctx, &value, self.element, -1)?
+        });
         Ok(())
+    }
+
+    fn is_null(&self, value: &str, quoted: bool) -> bool {
+        !quoted && self.ctx.format.array_nulls && value.eq_ignore_ascii_case("null")
     }
 }
 

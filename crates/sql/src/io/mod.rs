@@ -79,6 +79,8 @@ pub struct FormatSettings {
     /// Above 0: the shortest text that reads back as the same float. Otherwise 15 (6) digits plus this.
     pub extra_float_digits: i32,
     pub bytea_output: ByteaOutput,
+    /// Whether an unquoted NULL in an array's text is one.
+    pub array_nulls: bool,
 }
 
 impl Default for FormatSettings {
@@ -92,6 +94,7 @@ impl Default for FormatSettings {
             time_zone: Zone::utc(),
             extra_float_digits: 1,
             bytea_output: ByteaOutput::Hex,
+            array_nulls: true,
         }
     }
 }

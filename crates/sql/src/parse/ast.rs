@@ -1,5 +1,6 @@
 //! What was written: statements as trees of names and constants, with byte offsets for messages.
 
+mod absent;
 mod alter;
 mod copy;
 mod json;
@@ -7,6 +8,7 @@ mod made;
 mod maintain;
 mod trigger;
 
+pub use absent::*;
 pub use alter::*;
 pub use copy::*;
 pub use json::*;
@@ -631,6 +633,7 @@ pub enum Statement {
         name: String,
         options: Vec<DatabaseOption>,
     },
+    DropAbsent(Box<DropAbsent>),
     DropDatabase {
         name: String,
         if_exists: bool,

@@ -607,14 +607,12 @@ impl Parser<'_> {
             "domain" => ObjectKind::Domain,
             "extension" => ObjectKind::Other("extension"),
             "function" | "procedure" | "routine" => return self.drop_routine(&word),
-            "aggregate" => return Ok(self.skip_unsupported("DROP AGGREGATE")),
             "owned" => return self.drop_owned(),
             "trigger" => return self.drop_trigger(),
             "rule" | "policy" | "operator" | "cast" | "publication" | "subscription"
             | "tablespace" | "collation" | "statistics" | "server" | "foreign" | "language"
-            | "event" | "text" | "conversion" | "transform" | "access" => {
-                return Ok(self.skip_unsupported("this DROP"));
-            }
+            | "procedural" | "event" | "text" | "conversion" | "transform" | "access"
+            | "aggregate" => return self.drop_absent(&word),
             _ => {
                 self.at -= 1;
                 return Err(self.unexpected());
@@ -678,6 +676,12 @@ impl Parser<'_> {
             "function" | "procedure" | "routine" => return self.comment_on_routine(&word),
             "domain" => ObjectKind::Domain,
             "trigger" => return self.comment_on_trigger(),
+            "extension" => ObjectKind::Other("extension"),
+            "language" => ObjectKind::Other("language"),
+            "procedural" if self.is_at(1, "language") => {
+                self.advance();
+                ObjectKind::Other("language")
+            }
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();

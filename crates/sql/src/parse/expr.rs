@@ -447,7 +447,7 @@ impl Parser<'_> {
         })
     }
 
-    fn op_name(&mut self) -> Result<String> {
+    pub(super) fn op_name(&mut self) -> Result<String> {
         match self.kind() {
             Kind::Op(op) => {
                 let op = op.clone();

@@ -52,6 +52,8 @@ impl Parser<'_> {
             partition_of: None,
         };
         let mut names = None;
+        // Without a list of columns it is made of a query.
+        let mut is_bare = false;
         if self.words(&["partition", "of"]) {
             table.partition_of = Some(self.partition_of(&mut table)?);
         } else if self.is_punct('(') {
@@ -67,7 +69,9 @@ impl Parser<'_> {
                 }
                 self.expect(')')?;
             }
-        } else if !self.any_of(&["as", "with", "using"]) {
+        } else if self.any_of(&["as", "with", "using", "on", "tablespace"]) {
+            is_bare = true;
+        } else {
             return Err(self.unexpected());
         }
         if names.is_none() && table.partition_of.is_none() && self.word("inherits") {
@@ -112,7 +116,7 @@ impl Parser<'_> {
                 query: parens,
                 with_data,
             });
-        } else if names.is_some() {
+        } else if names.is_some() || is_bare {
             return Err(self.unexpected());
         }
         Ok(Statement::CreateTable(Box::new(table)))

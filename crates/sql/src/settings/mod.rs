@@ -5,15 +5,17 @@
 //! BEGIN; SET x = 2; ROLLBACK;                                                x is 1
 //! ```
 
+pub mod inert;
 pub mod registry;
 pub mod value;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+pub use inert::{INERT, Inert, find_inert};
 pub use registry::{Context, Id, SERVER_VERSION, SETTINGS, Setting};
 pub use value::{Kind, Unit, Value};
 
@@ -131,20 +133,25 @@ pub fn check_stored(name: &str, value: Option<&str>, superuser: bool) -> Result<
     if name.eq_ignore_ascii_case("role") {
         return Ok(());
     }
+    let caller = Caller {
+        superuser,
+        starting: false,
+    };
     let Some(id) = find(name) else {
-        return match name.contains('.') {
-            true => Ok(()),
-            false => Err(unknown(name)),
+        return match find_inert(name) {
+            Some(inert) => {
+                inert.setting.must_be_settable(caller)?;
+                value.map_or(Ok(()), |value| inert.checked(value).map(|_| ()))
+            }
+            None if name.contains('.') => Ok(()),
+            None => Err(unknown(name)),
         };
     };
     let setting = id.definition();
     if matches!(id, Id::SessionAuthorization) {
         return Ok(());
     }
-    setting.must_be_settable(Caller {
-        superuser,
-        starting: false,
-    })?;
+    setting.must_be_settable(caller)?;
     match value {
         Some(value) => setting.kind.parse(setting.name, value).map(|_| ()),
         None => Ok(()),
@@ -184,6 +191,8 @@ impl Source {
 #[derive(Clone)]
 pub struct ServerSettings {
     values: Vec<(Value, Source)>,
+    /// Values of settings without effect that are not their defaults.
+    inert: Arc<BTreeMap<String, String>>,
 }
 
 impl Default for ServerSettings {
@@ -198,6 +207,7 @@ impl Default for ServerSettings {
                 .iter()
                 .map(|s| (default(s), Source::Default))
                 .collect(),
+            inert: Arc::default(),
         }
     }
 }
@@ -205,7 +215,15 @@ impl Default for ServerSettings {
 impl ServerSettings {
     /// Takes a value given at start or in the configuration file.
     pub fn set(&mut self, name: &str, text: &str, source: Source) -> Result<()> {
-        let id = find(name).ok_or_else(|| unknown(name))?;
+        let Some(id) = find(name) else {
+            let inert = find_inert(name).ok_or_else(|| unknown(name))?;
+            if inert.setting.context == Context::Internal {
+                return Err(cannot_change(inert.setting.name));
+            }
+            let value = inert.checked(text)?;
+            Arc::make_mut(&mut self.inert).insert(inert.setting.name.to_owned(), value);
+            return Ok(());
+        };
         let setting = id.definition();
         if setting.context == Context::Internal {
             return Err(cannot_change(setting.name));
@@ -288,8 +306,12 @@ impl Setting {
 pub struct SessionSettings {
     base: Vec<(Value, Source)>,
     values: Vec<(Value, Source)>,
-    /// Settings of users' own, `prefix.name`.
+    /// Settings of users' own, `prefix.name`, and those without effect, in their own units.
     custom: BTreeMap<String, String>,
+    /// What settings without effect have where the session has not set them.
+    inert: Arc<BTreeMap<String, String>>,
+    /// Settings without effect that the client was told about, and whether it has still to be told.
+    idle: Vec<(&'static Inert, bool)>,
     undo: Vec<Undo>,
     /// Counts changes: what was derived from settings is stale when it differs.
     version: u64,
@@ -318,6 +340,8 @@ impl SessionSettings {
             base: server.values.clone(),
             values: server.values.clone(),
             custom: BTreeMap::new(),
+            inert: Arc::clone(&server.inert),
+            idle: Vec::new(),
             undo: Vec::new(),
             version: 0,
             changed: Vec::new(),
@@ -365,7 +389,10 @@ impl SessionSettings {
         caller: Caller,
     ) -> Result<()> {
         let Some(id) = find(name) else {
-            return self.set_custom(name, text, scope);
+            return match find_inert(name) {
+                Some(inert) => self.set_inert(inert, text, scope, caller),
+                None => self.set_custom(name, text, scope),
+            };
         };
         let setting = id.definition();
         setting.must_be_settable(caller)?;
@@ -401,8 +428,15 @@ impl SessionSettings {
         if !name.contains('.') {
             return Err(unknown(name));
         }
-        let name = name.to_ascii_lowercase();
-        let new = text.unwrap_or_default().to_owned();
+        self.put_custom(
+            name.to_ascii_lowercase(),
+            text.unwrap_or_default().to_owned(),
+            scope,
+        );
+        Ok(())
+    }
+
+    fn put_custom(&mut self, name: String, new: String, scope: Scope) {
         let old = self.custom.insert(name.clone(), new.clone());
         self.undo.push(Undo::Custom {
             name,
@@ -410,7 +444,57 @@ impl SessionSettings {
             new,
             scope,
         });
+    }
+
+    /// A setting without effect: its value is checked and kept, and the client told of the first that is new.
+    fn set_inert(
+        &mut self,
+        inert: &'static Inert,
+        text: Option<&str>,
+        scope: Scope,
+        caller: Caller,
+    ) -> Result<()> {
+        inert.setting.must_be_settable(caller)?;
+        let new = match text {
+            Some(text) => inert.checked(text)?,
+            None => self.server_inert(inert),
+        };
+        let told = self
+            .idle
+            .iter()
+            .any(|(known, _)| std::ptr::eq(*known, inert));
+        if new != self.inert_value(inert) && !told {
+            self.idle.push((inert, true));
+        }
+        self.put_custom(inert.setting.name.to_owned(), new, scope);
         Ok(())
+    }
+
+    fn server_inert(&self, inert: &Inert) -> String {
+        let set = self.inert.get(inert.setting.name).cloned();
+        set.unwrap_or_else(|| inert.setting.default.to_owned())
+    }
+
+    /// What a setting without effect has, in its own unit.
+    pub fn inert_value(&self, inert: &Inert) -> String {
+        let set = self.custom.get(inert.setting.name).cloned();
+        set.unwrap_or_else(|| self.server_inert(inert))
+    }
+
+    /// What the client is to be told of settings that were set and have no effect.
+    pub fn take_notices(&mut self) -> Vec<Error> {
+        let untold = self.idle.iter_mut().filter(|(_, untold)| *untold);
+        untold
+            .map(|(inert, untold)| {
+                *untold = false;
+                let name = inert.setting.name;
+                Error::new(
+                    state::SUCCESSFUL_COMPLETION,
+                    format!("setting \"{name}\" has no effect"),
+                )
+                .detail(inert.because())
+            })
+            .collect()
     }
 
     /// Sets what only the server may, such as `is_superuser`.
@@ -428,6 +512,12 @@ impl SessionSettings {
                 self.set(id.definition().name, None, Scope::Session, caller)?;
             }
         }
+        for inert in INERT {
+            if self.custom.contains_key(inert.setting.name) {
+                let was = self.server_inert(inert);
+                self.put_custom(inert.setting.name.to_owned(), was, Scope::Session);
+            }
+        }
         Ok(())
     }
 
@@ -435,11 +525,14 @@ impl SessionSettings {
     pub fn show(&self, name: &str) -> Result<String> {
         match find(name) {
             Some(id) => Ok(self.show_id(id)),
-            None => self
-                .custom
-                .get(&name.to_ascii_lowercase())
-                .cloned()
-                .ok_or_else(|| unknown(name)),
+            None => match find_inert(name) {
+                Some(inert) => Ok(inert.shown(&self.inert_value(inert))),
+                None => self
+                    .custom
+                    .get(&name.to_ascii_lowercase())
+                    .cloned()
+                    .ok_or_else(|| unknown(name)),
+            },
         }
     }
 
@@ -449,7 +542,11 @@ impl SessionSettings {
 
     /// The name as the registry spells it.
     pub fn canonical_name(name: &str) -> &str {
-        find(name).map_or(name, |id| id.definition().name)
+        match (find(name), find_inert(name)) {
+            (Some(id), _) => id.definition().name,
+            (None, Some(inert)) => inert.setting.name,
+            (None, None) => name,
+        }
     }
 
     /// Every setting with its value in its own unit and its source: the rows of `pg_settings`.

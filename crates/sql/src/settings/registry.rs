@@ -104,6 +104,7 @@ const ISOLATION: Kind = Kind::Enum(&[
 registry! {
     AnalyticsAboveCost "analytics_above_cost" int(-1, MAX, Unit::None), "10000", User; "Query Tuning / Planner Method Configuration", "Runs queries whose estimated cost is higher on the analytics pool; -1 never does."
     ApplicationName "application_name" STRING, "", User, report; "Reporting and Logging / What to Log", "Sets the application name to be reported in statistics and logs."
+    ArrayNulls "array_nulls" BOOL, "on", User; "Version and Platform Compatibility / Previous PostgreSQL Versions", "Enables input of NULL elements in arrays."
     AutovacuumNaptime "autovacuum_naptime" int(1, MAX / 1000, Unit::Seconds), "60", Sighup; "Vacuuming / Automatic Vacuuming", "Time to sleep between looks for tables with dead tuples to clean."
     Autovacuum "autovacuum" BOOL, "on", Sighup; "Vacuuming / Automatic Vacuuming", "Starts the background cleaner."
     AutovacuumVacuumThreshold "autovacuum_vacuum_threshold" int(0, MAX, Unit::None), "50", Sighup; "Vacuuming / Automatic Vacuuming", "Minimum number of dead tuples before a table is cleaned."

@@ -35,12 +35,14 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     None,
+    Bytes,
     Kilobytes,
     Megabytes,
     /// 8 KB pages.
     Pages,
     Milliseconds,
     Seconds,
+    Minutes,
 }
 
 impl Unit {
@@ -48,11 +50,13 @@ impl Unit {
     pub fn name(self) -> Option<&'static str> {
         match self {
             Unit::None => None,
+            Unit::Bytes => Some("B"),
             Unit::Kilobytes => Some("kB"),
             Unit::Megabytes => Some("MB"),
             Unit::Pages => Some("8kB"),
             Unit::Milliseconds => Some("ms"),
             Unit::Seconds => Some("s"),
+            Unit::Minutes => Some("min"),
         }
     }
 
@@ -75,11 +79,13 @@ impl Unit {
         ];
         match self {
             Unit::None => (&[], 1.0),
+            Unit::Bytes => (BYTES, 1.0),
             Unit::Kilobytes => (BYTES, 1024.0),
             Unit::Megabytes => (BYTES, (1u64 << 20) as f64),
             Unit::Pages => (BYTES, 8192.0),
             Unit::Milliseconds => (MICROS, 1e3),
             Unit::Seconds => (MICROS, 1e6),
+            Unit::Minutes => (MICROS, 60e6),
         }
     }
 }
@@ -322,7 +328,8 @@ pub fn any_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// We store and speak UTF-8 only; its other names are accepted.
+/// We store and speak UTF-8 only; its other names are accepted. To a client of `SQL_ASCII` bytes are sent as they are, and its own
+/// are read as UTF-8, as PostgreSQL does with a database in UTF-8.
 pub fn client_encoding(text: &str) -> Result<String, String> {
     let plain: String = text
         .chars()
@@ -331,6 +338,7 @@ pub fn client_encoding(text: &str) -> Result<String, String> {
         .to_ascii_lowercase();
     match plain.as_str() {
         "utf8" | "unicode" => Ok("UTF8".to_owned()),
+        "sqlascii" => Ok("SQL_ASCII".to_owned()),
         _ => Err("Only UTF8 is supported.".to_owned()),
     }
 }

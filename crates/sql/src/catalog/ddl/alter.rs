@@ -25,6 +25,8 @@ pub(super) struct Rows {
     /// The new row's columns over the old row.
     pub values: Vec<Expr>,
     pub copy: bool,
+    /// Indexes whose terms follow the columns' new types.
+    pub reindexed: Vec<Oid>,
 }
 
 impl Rows {
@@ -44,6 +46,13 @@ impl Rows {
     }
 }
 
+fn reindexed(action: &AlterTable) -> Option<Oid> {
+    match action {
+        AlterTable::IndexTerms { index, .. } => Some(*index),
+        _ => None,
+    }
+}
+
 #[cold]
 fn other_name(table: &TableDef, attnum: u16, name: &str, known: &str) -> Error {
     let message = format!(
@@ -58,6 +67,7 @@ fn other_name(table: &TableDef, attnum: u16, name: &str, known: &str) -> Error {
 impl Run<'_> {
     pub(super) fn alter_table(&mut self, oid: Oid, actions: &[AlterTable]) -> Result<()> {
         let old = self.table(oid)?;
+        let before = old.clone();
         self.rows_may_change(&old, actions)?;
         let slot = |(i, c): (usize, &crate::catalog::ColumnDef)| Expr::Slot(i as u32, c.ty);
         let values = old.columns.iter().enumerate().map(slot).collect();
@@ -65,6 +75,7 @@ impl Run<'_> {
             old,
             values,
             copy: false,
+            reindexed: actions.iter().filter_map(reindexed).collect(),
         };
         // Checks of rows come after they have been copied.
         let mut checks = Vec::new();
@@ -92,6 +103,7 @@ impl Run<'_> {
         if rows.copy {
             self.copy_rows(oid, rows, &checks)?;
         }
+        self.settle_not_null_names(oid, Some(&before))?;
         // Nothing to check of what a later action dropped again.
         let alive = |w: &Work| match w {
             Work::CreateIndex { index, .. } => self.catalog().index(*index).is_some(),
@@ -232,7 +244,10 @@ impl Run<'_> {
                     return Err(error.detail(detail));
                 }
                 let indexes = self.catalog().indexes_of(oid);
-                if indexes.iter().any(|i| i.terms.uses.contains(attnum)) {
+                let stays = |i: &IndexDef| {
+                    i.terms.uses.contains(attnum) && !rows.reindexed.contains(&i.oid)
+                };
+                if indexes.iter().any(|i| stays(i)) {
                     let what = "the type of a column that an index's expression or condition uses";
                     return Err(Error::unsupported(what));
                 }
@@ -250,6 +265,15 @@ impl Run<'_> {
                     };
                     self.alter_sequence(sequence, &changes, None)?;
                 }
+            }
+            AlterTable::IndexTerms { index, terms } => {
+                if let Some(found) = self.catalog().index(*index) {
+                    let mut index = (**found).clone();
+                    index.terms = terms.clone();
+                    self.edit.put(index);
+                    rows.copy = true;
+                }
+                return Ok(());
             }
             AlterTable::AddIdentity {
                 attnum,
@@ -529,6 +553,7 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
+            TargetKind::Extension | TargetKind::Language => return missing(),
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;

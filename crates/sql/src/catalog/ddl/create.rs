@@ -125,6 +125,7 @@ impl Run<'_> {
         for copied in &create.copied {
             self.copy_like(oid, copied)?;
         }
+        self.settle_not_null_names(oid, None)?;
         if let Some(source) = create.source.as_ref().filter(|s| s.with_data) {
             self.work(Work::Fill {
                 table: oid,

@@ -540,6 +540,7 @@ impl Run<'_> {
             | AlterTable::Inherit(_)
             | AlterTable::NoInherit(_)
             | AlterTable::ClusterOn(_)
+            | AlterTable::IndexTerms { .. }
             | AlterTable::EnableTriggers(_) => None,
         })
     }

@@ -14,6 +14,7 @@ mod kept;
 mod matview;
 mod membership;
 pub(in crate::catalog) mod names;
+mod not_null_name;
 mod owned;
 mod partition;
 mod password;
@@ -350,6 +351,8 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => (builtin::class::TYPE, 0),
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
+            TargetKind::Extension => (builtin::class::EXTENSION, 0),
+            TargetKind::Language => (builtin::class::LANGUAGE, 0),
         };
         let old = self
             .catalog()

@@ -33,6 +33,7 @@ impl Run<'_> {
                 return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
             }
             None => {
+                def.schema = self.place(def.schema);
                 self.routine_name_is_free(&def, def.schema, &def.name)?;
                 def.oid = self.host.next_oid();
                 let (oid, owner, schema) = (def.oid, def.owner, def.schema);

@@ -43,6 +43,7 @@ impl Run<'_> {
         owner: Oid,
         labels: &[String],
     ) -> Result<()> {
+        let schema = self.place(schema);
         self.type_name_is_free(schema, name)?;
         let mut made_labels: Vec<EnumLabel> = Vec::with_capacity(labels.len());
         for (label, place) in labels.iter().zip(1..) {
@@ -75,8 +76,9 @@ impl Run<'_> {
     }
 
     pub(super) fn create_domain(&mut self, def: &TypeDef) -> Result<()> {
-        self.type_name_is_free(def.schema, &def.name)?;
         let mut def = def.clone();
+        def.schema = self.place(def.schema);
+        self.type_name_is_free(def.schema, &def.name)?;
         def.oid = made::domain_oid(self.host.next_oid()).ok_or_else(no_more_types)?;
         self.number_constraints(&mut def);
         self.edit.put(def);
@@ -95,9 +97,14 @@ impl Run<'_> {
     }
 
     pub(super) fn create_composite(&mut self, def: &TypeDef) -> Result<()> {
-        self.type_name_is_free(def.schema, &def.name)?;
+        let schema = self.place(def.schema);
+        self.type_name_is_free(schema, &def.name)?;
         let oid = made::composite_oid(self.host.next_oid()).ok_or_else(no_more_types)?;
-        self.edit.put(TypeDef { oid, ..def.clone() });
+        self.edit.put(TypeDef {
+            oid,
+            schema,
+            ..def.clone()
+        });
         Ok(())
     }
 

@@ -49,8 +49,13 @@ fn value_hash(value: &Datum, ty: SqlType) -> Result<u64> {
 
 /// 64-bit integers hash as narrower ones of the same value do.
 fn long(v: i64) -> u64 {
+    word(folded(v))
+}
+
+/// The word that an integer of any width is hashed as.
+pub fn folded(v: i64) -> u32 {
     let (low, high) = (v as u32, (v >> 32) as u32);
-    word(low ^ if v >= 0 { high } else { !high })
+    low ^ if v >= 0 { high } else { !high }
 }
 
 fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
@@ -86,27 +91,35 @@ fn start(length: usize) -> u32 {
         .wrapping_add(3_923_095)
 }
 
-fn begin(length: usize) -> [u32; 3] {
+fn begin(length: usize, seed: u64) -> [u32; 3] {
     let start = start(length);
+    if seed == 0 {
+        return [start; 3];
+    }
     mix([
-        start.wrapping_add((SEED >> 32) as u32),
-        start.wrapping_add(SEED as u32),
+        start.wrapping_add((seed >> 32) as u32),
+        start.wrapping_add(seed as u32),
         start,
     ])
 }
 
 fn word(k: u32) -> u64 {
-    let [a, b, c] = begin(4);
+    let [a, b, c] = begin(4, SEED);
     finish([a.wrapping_add(k), b, c])
 }
 
 /// PostgreSQL's `hash_any`.
 pub fn hash_any(k: &[u8]) -> u32 {
-    bytes_from([start(k.len()); 3], k) as u32
+    hash_any_extended(k, 0) as u32
+}
+
+/// PostgreSQL's `hash_any_extended`.
+pub fn hash_any_extended(k: &[u8], seed: u64) -> u64 {
+    bytes_from(begin(k.len(), seed), k)
 }
 
 fn bytes(k: &[u8]) -> u64 {
-    bytes_from(begin(k.len()), k)
+    hash_any_extended(k, SEED)
 }
 
 fn bytes_from(mut state: [u32; 3], k: &[u8]) -> u64 {

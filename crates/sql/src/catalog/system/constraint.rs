@@ -433,7 +433,10 @@ pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let standard = definition::comment(catalog, class::NAMESPACE, builtin::PUBLIC, 0);
         rows.push(row![builtin::PUBLIC, class::NAMESPACE, 0, standard]);
     }
-    rows.extend(super::extension::descriptions());
+    let built_in = super::extension::descriptions().into_iter();
+    let replaced = |row: &[Datum]| rows.iter().any(|r| r[..2] == row[..2]);
+    let built_in: Rows = built_in.filter(|row| !replaced(row)).collect();
+    rows.extend(built_in);
     rows
 }
 

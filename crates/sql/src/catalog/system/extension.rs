@@ -6,12 +6,13 @@ use throng_types::{Datum, Oid};
 use super::constraint::dependency;
 use super::user_routine::PLPGSQL;
 use super::{Rows, SystemState, row};
+use crate::catalog::builtin::class;
 use crate::catalog::{Catalog, builtin};
 
 /// Below the numbers that dumps take for a user's.
-const EXTENSION: Oid = Oid(13596);
-const CLASS: Oid = Oid(3079);
-pub(super) const LANGUAGE_CLASS: Oid = Oid(2612);
+pub const EXTENSION: Oid = Oid(13596);
+const CLASS: Oid = class::EXTENSION;
+pub(super) const LANGUAGE_CLASS: Oid = class::LANGUAGE;
 /// What calls a function in the language, runs a DO block, and looks at a function as it is made.
 pub(super) const HANDLERS: [(u32, &str); 3] = [
     (13597, "plpgsql_call_handler"),
@@ -75,6 +76,17 @@ pub(super) fn descriptions() -> Rows {
     let languages = languages.map(|(oid, text)| row![oid, LANGUAGE_CLASS, 0, text]);
     let extension = row![EXTENSION, CLASS, 0, DESCRIPTION];
     languages.into_iter().chain([extension]).collect()
+}
+
+/// The language with this name.
+pub fn language(name: &str) -> Option<Oid> {
+    match name {
+        "internal" => Some(Oid(12)),
+        "c" => Some(Oid(13)),
+        "sql" => Some(super::user_routine::SQL),
+        "plpgsql" => Some(PLPGSQL),
+        _ => None,
+    }
 }
 
 /// What `obj_description` says of a language or an extension.

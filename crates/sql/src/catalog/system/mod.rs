@@ -14,6 +14,7 @@ mod info_constraint;
 mod info_privilege;
 mod info_relation;
 mod info_routine;
+mod io_statistic;
 pub mod listed;
 pub(crate) mod operator_class;
 pub mod partition;
@@ -132,6 +133,8 @@ pub trait SystemState {
     fn stalls(&self) -> Vec<StallInfo> {
         Vec::new()
     }
+    /// The transactions before this one have ended: nothing has to ask how.
+    fn oldest_xid(&self) -> u64;
     /// When the transaction began. Microseconds since 2000-01-01 UTC, as everywhere here.
     fn now(&self) -> i64;
     /// The moment a timestamptz in text form stands for; None where it is not one.

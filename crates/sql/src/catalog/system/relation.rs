@@ -331,6 +331,9 @@ static LOCAL_CHECK: LazyLock<Vec<(String, String)>> =
 static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
     LazyLock::new(|| vec![("check_option".to_owned(), "cascaded".to_owned())]);
 
+/// Where a row of `pg_class` has `relfrozenxid`; `relminmxid` follows.
+const FROZEN_XID: usize = 29;
+
 pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
     if let Some(place) = place_of("pg_class", "relacl") {
@@ -339,12 +342,16 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         }
     }
     rows.extend(listed::pg_class());
-    rows.extend(
-        catalog
-            .tables()
-            .iter()
-            .map(|t| table_class(catalog, t, state).row()),
-    );
+    let oldest = state.oldest_xid() as u32;
+    rows.extend(catalog.tables().iter().map(|t| {
+        let mut row = table_class(catalog, t, state).row();
+        if !t.is_partitioned() {
+            row[FROZEN_XID] = Datum::Oid(oldest);
+            // Multixacts: the first is still to come.
+            row[FROZEN_XID + 1] = Datum::Oid(1);
+        }
+        row
+    }));
     rows.extend(
         catalog
             .indexes()

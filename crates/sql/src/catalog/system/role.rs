@@ -132,7 +132,7 @@ pub(super) fn pg_auth_members(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     .collect()
 }
 
-pub(super) fn pg_database(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_database(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     const UTF8: i32 = 6;
     let databases = catalog.databases().into_iter();
     databases
@@ -147,8 +147,9 @@ pub(super) fn pg_database(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 d.allow_connections,
                 false,
                 d.connection_limit,
-                Datum::Oid(0),
-                Datum::Oid(0),
+                Datum::Oid(state.oldest_xid() as u32),
+                // Multixacts: the first is still to come.
+                Datum::Oid(1),
                 builtin::DEFAULT_TABLESPACE,
                 "C.UTF-8",
                 "C.UTF-8",

@@ -3,17 +3,19 @@
 mod catalog;
 mod catalog_rest;
 mod information_schema;
+mod statistic;
 mod throng;
 mod view;
 
 use super::VirtualTable;
 
 /// Every relation, by where it is listed.
-pub(super) fn lists() -> [&'static [VirtualTable]; 5] {
+pub(super) fn lists() -> [&'static [VirtualTable]; 6] {
     [
         catalog::TABLES,
         catalog_rest::TABLES,
         view::TABLES,
+        statistic::TABLES,
         information_schema::TABLES,
         throng::TABLES,
     ]

@@ -1,0 +1,51 @@
+//! The kinds of objects that a definition can be about.
+
+use crate::parse::ast::RoutineWord;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    Table,
+    Index,
+    Sequence,
+    Schema,
+    Role,
+    Database,
+    Constraint,
+    Column(u16),
+    Type,
+    Domain,
+    View,
+    MaterializedView,
+    ViewColumn(u16),
+    /// As it was called.
+    Routine(RoutineWord),
+    Trigger,
+    Extension,
+    Language,
+}
+
+impl TargetKind {
+    pub fn keyword(self) -> &'static str {
+        match self {
+            TargetKind::Table => "TABLE",
+            TargetKind::Index => "INDEX",
+            TargetKind::Sequence => "SEQUENCE",
+            TargetKind::Schema => "SCHEMA",
+            TargetKind::Role => "ROLE",
+            TargetKind::Database => "DATABASE",
+            TargetKind::Constraint => "CONSTRAINT",
+            TargetKind::Column(_) | TargetKind::ViewColumn(_) => "COLUMN",
+            TargetKind::Type => "TYPE",
+            TargetKind::Domain => "DOMAIN",
+            TargetKind::View => "VIEW",
+            TargetKind::MaterializedView => "MATERIALIZED VIEW",
+            TargetKind::Trigger => "TRIGGER",
+            TargetKind::Extension => "EXTENSION",
+            TargetKind::Language => "LANGUAGE",
+            TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
+            TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
+            TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",
+            TargetKind::Routine(RoutineWord::Aggregate) => "AGGREGATE",
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! DROP of kinds of objects that only PostgreSQL has.
+
+use super::{Name, RoutineName, TypeName};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropAbsent {
+    /// `PUBLICATION`
+    pub kind: &'static str,
+    pub objects: Vec<AbsentObject>,
+    pub if_exists: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AbsentObject {
+    Named(Name),
+    /// A rule or a policy.
+    On {
+        name: String,
+        relation: Name,
+    },
+    /// Of a class or a family.
+    Class {
+        name: Name,
+        method: String,
+    },
+    Operator(String),
+    Aggregate(RoutineName),
+    Cast(TypeName, TypeName),
+}
