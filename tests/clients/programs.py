@@ -75,17 +75,28 @@ def python(name):
     return Program(name, [], [], [], [sys.executable, str(HERE / name / "program.py")])
 
 
+NODE_MODULES = [["mkdir", "-p", str(CACHE / "node")], ["cp", str(HERE / "node-postgres" / "package.json"), str(CACHE / "node")],
+                ["npm", "install", "--prefix", str(CACHE / "node"), "--no-audit", "--no-fund", "--no-package-lock", "--silent"]]
+
+
+def node(name):
+    return Program(name, ["node", "npm"], ["node-postgres/package.json"], NODE_MODULES, ["node", str(HERE / name / "program.mjs")])
+
+
+def java(name):
+    """A program of one class, with the packages that its pom.xml names."""
+    jars, classes = CACHE / f"{name}-jars", CACHE / f"{name}-classes"
+    return Program(name, ["java", "javac", "mvn"], [f"{name}/Program.java", f"{name}/pom.xml"],
+                   [["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"],
+                    ["javac", "-nowarn", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", str(classes), "Program.java"]],
+                   ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*:{classes}", "Program"])
+
+
 PROGRAMS = [
     python("psycopg"), python("asyncpg"), python("sqlalchemy"), python("django"),
-    Program("node-postgres", ["node", "npm"], ["node-postgres/package.json"],
-            [["mkdir", "-p", str(CACHE / "node")], ["cp", "package.json", str(CACHE / "node")],
-             ["npm", "install", "--prefix", str(CACHE / "node"), "--no-audit", "--no-fund", "--no-package-lock", "--silent"]],
-            ["node", str(HERE / "node-postgres" / "program.mjs")]),
+    node("node-postgres"), node("sequelize"),
     Program("pgx", ["go"], ["pgx/main.go", "pgx/go.mod", "pgx/go.sum"], [["go", "build", "-o", str(CACHE / "pgx"), "."]], [str(CACHE / "pgx")]),
-    Program("pgjdbc", ["java", "javac", "mvn"], ["pgjdbc/Program.java", "pgjdbc/pom.xml"],
-            [["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={CACHE / 'jars'}"],
-             ["javac", "-nowarn", "-encoding", "UTF-8", "-cp", f"{CACHE / 'jars'}/*", "-d", str(CACHE / "classes"), "Program.java"]],
-            ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{CACHE / 'jars'}/*:{CACHE / 'classes'}", "Program"]),
+    java("pgjdbc"), java("frameworks"),
     Program("tokio-postgres", ["cargo"], ["tokio-postgres/src/main.rs", "tokio-postgres/Cargo.toml", "tokio-postgres/Cargo.lock"],
             [["cargo", "build", "--quiet", "--locked", "--target-dir", str(CACHE / "tokio-postgres")]],
             [str(CACHE / "tokio-postgres" / "debug" / "tokio-postgres-checks")]),
