@@ -83,10 +83,10 @@ impl Answers {
         }
         if rows.len() >= FEW && !self.useless && question.is_by_key() {
             let nulls = question.nulls_of(&values);
-            if let Some(at) = self.table(nulls, question, rows, kept, cx)? {
-                if let Some(found) = self.tables[at].find(question, &values) {
-                    return Ok(question.verdict(found));
-                }
+            if let Some(at) = self.table(nulls, question, rows, kept, cx)?
+                && let Some(found) = self.tables[at].find(question, &values)
+            {
+                return Ok(question.verdict(found));
             }
         }
         self.one_by_one(question, rows, values, cx)
