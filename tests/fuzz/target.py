@@ -8,6 +8,8 @@ import threading
 from wire import Connection, Lost, Slow
 
 PANIC = re.compile(r"panicked at ([^\n]*)\n?([^\n]*)")
+# The log tells errors that clients were told of, with their SQLSTATE; some of PostgreSQL's own have XX000.
+TOLD = re.compile(r"throng_exec::session::log: (?!.*internal error)")
 FAULT = re.compile(r"panicked at|internal error|\bXX00\d\b|stack overflow|memory allocation of")
 
 
@@ -77,7 +79,7 @@ class Child:
             log = self.server.log_text()
             new, self.read = log[self.read:], len(log)
         found = [(f"{place} {what}"[:200], new[m.start():m.start() + 3000]) for m in PANIC.finditer(new) for place, what in [m.groups()]]
-        return found or [(line[:200], line) for line in new.splitlines() if FAULT.search(line)]
+        return found or [(line[:200], line) for line in new.splitlines() if FAULT.search(line) and not TOLD.search(line)]
 
     def restart(self):
         """A new directory: what is in the old one may be what kills it."""

@@ -87,6 +87,7 @@ impl AnalyticsPool {
             .thread_stack_size(throng_types::stack::SIZE)
             .enable_time()
             .on_thread_start(move || {
+                throng_types::interrupt::take_your_time();
                 let nth = started.fetch_add(1, Ordering::Relaxed);
                 if let Some(core) = cores.get(nth.checked_rem(cores.len()).unwrap_or(0)) {
                     // Best effort: without it the workers merely wander.

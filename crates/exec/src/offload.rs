@@ -127,7 +127,7 @@ pub fn answered(site: Site<'_>, cx: &Cx) -> Option<Datum> {
 /// Calls a function here if that does not take long, else finds what it has given elsewhere, or stops for it.
 #[inline]
 pub fn call(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
-    if args.iter().any(interrupt::is_long) || cx.env.effects.has_more() {
+    if interrupt::are_long(args) || cx.env.effects.has_more() {
         return found_or_stop(callee, args, site, cx);
     }
     match interrupt::bounded(|| callee.call(&cx.eval, args)) {
@@ -161,7 +161,7 @@ pub fn start(
             Some(Outcome::Value(_)) | None => {}
         }
     }
-    let here = match args.iter().any(interrupt::is_long) {
+    let here = match interrupt::are_long(args) {
         true => None,
         false => interrupt::bounded(|| begin(&cx.eval, args)),
     };
@@ -205,7 +205,7 @@ fn found_or_stop(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Ste
         Some(Outcome::AsksSession) => return Ok(callee.call(&cx.eval, args)?),
         Some(Outcome::Rows(_)) | None => {}
     }
-    let here = match args.iter().any(interrupt::is_long) {
+    let here = match interrupt::are_long(args) {
         true => None,
         false => interrupt::bounded(|| callee.call(&cx.eval, args)),
     };

@@ -31,7 +31,7 @@ pub const MUCH: usize = 1 << 20;
 
 /// Whether most work on a value is longer than an event loop should be held.
 #[inline]
-pub fn is_long(value: &Datum) -> bool {
+fn is_long(value: &Datum) -> bool {
     /// Bytes of a text or the like.
     const LONG: usize = 64 << 10;
     /// Items of an array.
@@ -44,6 +44,12 @@ pub fn is_long(value: &Datum) -> bool {
         Datum::Numeric(number) => number.is_wide(),
         _ => false,
     }
+}
+
+/// Whether a call with these arguments is for another thread than this one.
+#[inline]
+pub fn are_long(args: &[Datum]) -> bool {
+    args.iter().any(is_long) && MODE.get() == Mode::Free
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -164,6 +170,11 @@ pub fn until<T>(unwanted: &Arc<AtomicBool>, f: impl FnOnce() -> T) -> T {
     drop(free);
     UNWANTED.with_borrow_mut(|kept| *kept = None);
     value
+}
+
+/// This thread serves nobody else: what takes long is computed here, to its end.
+pub fn take_your_time() {
+    MODE.set(Mode::Until);
 }
 
 #[cfg(test)]

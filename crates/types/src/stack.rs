@@ -192,7 +192,8 @@ mod tests {
             let thread = std::thread::Builder::new().stack_size(size);
             thread.spawn(levels).unwrap().join().unwrap()
         };
-        let (small, large) = (on(1 << 20), on(8 << 20));
+        // The C library may give a thread a larger stack than it asks for, which another one has left.
+        let (small, large) = (on(1 << 20), on(128 << 20));
         assert!(small > 500 && large > 6 * small, "{small} {large}");
     }
     #[test]

@@ -58,35 +58,47 @@ fn known(expr: &Expr, constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
     }
 }
 
-/// An expression whose operands are all computed.
+/// An expression whose operands are all computed. Their values stand for them: one that a constant decides (`a OR true`) may hold
+/// what is not.
 fn whole(expr: &Expr, constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
     let mut operands = Vec::new();
     expr.for_each_child(&mut |child| operands.push(child));
-    let mut constant = true;
+    let mut values = Vec::with_capacity(operands.len());
     for operand in operands {
-        constant &= known(operand, constants, cx)?.is_some();
+        values.push(known(operand, constants, cx)?);
     }
-    match constant && is_immutable(expr) && !varies(expr) {
-        true => Ok(Some(eval(expr, &[], cx)?)),
-        false => Ok(None),
+    let Some(values) = values.into_iter().collect::<Option<Vec<Datum>>>() else {
+        return Ok(None);
+    };
+    if !is_immutable(expr) || varies(expr) {
+        return Ok(None);
     }
+    let mut over_values = expr.clone();
+    let mut values = values.into_iter();
+    over_values.for_each_child_mut(&mut |child| {
+        if let Some(value) = values.next() {
+            *child = Expr::Const(value, child.ty());
+        }
+    });
+    Ok(Some(eval(&over_values, &[], cx)?))
 }
 
 /// AND and OR: nothing after the value that decides is looked at.
 fn connective(expr: &Expr, parts: &[Expr], constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
     let decisive = matches!(expr, Expr::Or(_));
-    let mut constant = true;
+    let (mut constant, mut null) = (true, false);
     for part in parts {
         match known(part, constants, cx)? {
             Some(Datum::Bool(b)) if b == decisive => return Ok(Some(Datum::Bool(b))),
-            Some(_) => {}
+            Some(value) => null |= value.is_null(),
             None => constant = false,
         }
     }
-    match constant {
-        true => Ok(Some(eval(expr, &[], cx)?)),
-        false => Ok(None),
-    }
+    let undecided = match null {
+        true => Datum::Null,
+        false => Datum::Bool(!decisive),
+    };
+    Ok(constant.then_some(undecided))
 }
 
 fn branches(

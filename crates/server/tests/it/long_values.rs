@@ -32,7 +32,15 @@ fn a_timeout_ends_a_long_value() {
     client.run("reset statement_timeout");
     let hashed = client.run("select md5(repeat('a', 200000))");
     assert_eq!(hashed.value(), "561b1994f6baacd6e5eaf4baaa12849f");
-    let replaced = client.run("select length(replace(repeat('ab', 100000), 'a', 'ccc'))");
+    // What was given up may still have to let go of its memory.
+    let began = Instant::now();
+    let replaced = loop {
+        let sql = "select length(replace(repeat('ab', 100000), 'a', 'ccc'))";
+        let answer = client.query(sql).expect("an answer");
+        if answer.error().is_none() || answer.code() != "53200" || began.elapsed() > SOON {
+            break answer;
+        }
+    };
     assert_eq!(replaced.value(), "400000");
     home.assert_no_panic();
 }

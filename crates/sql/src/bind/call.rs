@@ -24,6 +24,21 @@ pub(super) struct ResolvedCall {
     pub given: Vec<Oid>,
 }
 
+/// Functions that print arguments of any type.
+const PRINTING: [&str; 11] = [
+    "concat",
+    "concat_ws",
+    "format",
+    "json_build_array",
+    "json_build_object",
+    "jsonb_build_array",
+    "jsonb_build_object",
+    "quote_literal",
+    "quote_nullable",
+    "to_json",
+    "to_jsonb",
+];
+
 impl Binder<'_> {
     pub(super) fn call(&mut self, call: &ast::Call, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         if let Some(value) = self.special_value(call, pos)? {
@@ -72,9 +87,13 @@ impl Binder<'_> {
                     true => written::with_words(func),
                     false => func,
                 };
+                let args = match PRINTING.contains(&func.name) {
+                    true => self.objects_named(resolved.args, pos)?,
+                    false => resolved.args,
+                };
                 Ok(Expr::Call {
                     func,
-                    args: resolved.args,
+                    args,
                     ty: resolved.ty,
                 })
             }

@@ -243,6 +243,27 @@ impl Binder<'_> {
             .ok_or_else(|| cannot_cast(from, to.oid, pos))
     }
 
+    /// Arguments of a function that prints any type, those of `regclass` and its kin as texts: their values are numbers, and
+    /// only the expression's type tells whose. A definition keeps the words that were written.
+    pub(super) fn objects_named(&mut self, args: Vec<Expr>, pos: Pos) -> Result<Vec<Expr>> {
+        if self.defining {
+            return Ok(args);
+        }
+        let name = |arg: Expr| match arg.type_oid() {
+            oid::REGCLASS
+            | oid::REGTYPE
+            | oid::REGPROC
+            | oid::REGPROCEDURE
+            | oid::REGOPER
+            | oid::REGOPERATOR
+            | oid::REGROLE
+            | oid::REGNAMESPACE
+            | oid::REGCOLLATION => self.explicit_cast(arg, SqlType::TEXT, pos),
+            _ => Ok(arg),
+        };
+        args.into_iter().map(name).collect()
+    }
+
     /// Casts a value stored into a column.
     pub(super) fn assign(
         &mut self,

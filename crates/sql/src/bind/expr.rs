@@ -407,9 +407,13 @@ impl Binder<'_> {
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;
         let right = self.coerce(right, SqlType::plain(found.right), pos)?;
         let ty = SqlType::plain(found.ret);
+        let mut args = vec![left, right];
+        if matches!(found.operator.code_name, "textanycat" | "anytextcat") {
+            args = self.objects_named(args, pos)?;
+        }
         Ok(Expr::Op {
             op: found.operator,
-            args: vec![left, right],
+            args,
             ty,
         })
     }

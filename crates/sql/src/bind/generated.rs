@@ -171,6 +171,13 @@ impl Binder<'_> {
             return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
         }
         check_virtual_type(column, stored)?;
+        if !stored && bound.any(&mut |e| matches!(e, Expr::Routine(_))) {
+            let message = "generation expression uses user-defined function";
+            let detail = "Virtual generated columns that make use of user-defined functions are not yet supported.";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                .detail(detail)
+                .position(pos + 1));
+        }
         let from = bound.type_oid();
         let coerced = self.try_coerce(bound.clone(), column.ty, CastContext::Assignment, pos)?;
         let Some(written) = coerced else {

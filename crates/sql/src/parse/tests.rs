@@ -317,7 +317,7 @@ fn plan_deep() {
         ("select ", "case when true then ", "1", " end"),
         ("select ", "abs(", "1", ")"),
         ("", "select (", "select 1", ")"),
-        ("", "select 1 in (", "select 1", ")"),
+        ("", "select true in (", "select true", ")"),
         ("", "select * from (", "select 1", ") x"),
         ("", "with a as (", "select 1", ") select * from a"),
         ("select 1", " + 1", "", ""),

@@ -379,6 +379,8 @@ impl Planner<'_> {
             used.push(at);
         }
         let mut path = self.path(via, spans, used);
+        // A row that is found is one arm's: the arms are tested of it as of a row that a scan of the table meets.
+        path.cost += path.rows * cost::OPERATOR * cost::tests(arms);
         if !exact {
             path.implied.push(Expr::Or(alternatives));
         }

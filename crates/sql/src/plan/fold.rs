@@ -21,7 +21,7 @@ fn constants(exprs: &[Expr]) -> Option<Vec<Datum>> {
 
 /// What a call gives, unless that takes long: then it is computed when the statement is run, where others need not wait for it.
 fn soon(args: &[Datum], call: impl FnOnce(&[Datum]) -> EvalResult) -> Option<EvalResult> {
-    match args.iter().any(interrupt::is_long) {
+    match interrupt::are_long(args) {
         true => None,
         false => interrupt::bounded(|| call(args)),
     }

@@ -28,7 +28,9 @@ impl Inert {
     pub fn checked(&self, text: &str) -> Result<String> {
         let setting = &self.setting;
         let value = raw(&setting.kind.parse(setting.name, text)?);
-        if self.free || value == setting.default {
+        // A list of names has '' as one name without letters.
+        let is_empty = value == "\"\"" && setting.default.is_empty();
+        if self.free || value == setting.default || is_empty {
             return Ok(value);
         }
         if !self.is_listed() {
