@@ -29,8 +29,10 @@ impl Inert {
         let setting = &self.setting;
         let value = raw(&setting.kind.parse(setting.name, text)?);
         // A list of names has '' as one name without letters.
-        let is_empty = value == "\"\"" && setting.default.is_empty();
-        if self.free || value == setting.default || is_empty {
+        if value == "\"\"" && setting.default.is_empty() {
+            return Ok(String::new());
+        }
+        if self.free || value == setting.default {
             return Ok(value);
         }
         if !self.is_listed() {
