@@ -102,7 +102,7 @@ public final class Program {
         @Column(nullable = false) String title;
         @Column(precision = 12, scale = 2) BigDecimal price;
         OffsetDateTime at;
-        @Lob byte[] cover;
+        byte[] cover;
         @JdbcTypeCode(SqlTypes.ARRAY) String[] tags;
         @ManyToOne(fetch = FetchType.LAZY, optional = false) Author author;
     }
