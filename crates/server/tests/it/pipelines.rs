@@ -3,16 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client::{Client, PATIENCE, Received, framed};
-use crate::server::{Home, Server};
-
-fn with_server(test: impl FnOnce(&Server)) {
-    let home = Home::new();
-    let server = home.serve(&[]);
-    test(&server);
-    assert_eq!(server.connect().run("select 1").value(), "1");
-    assert!(server.stop().success());
-    home.assert_no_panic();
-}
+use crate::protocol::with_server;
 
 fn parse(name: &str, sql: &str) -> Vec<u8> {
     framed(b'P', format!("{name}\0{sql}\0\0\0").as_bytes())

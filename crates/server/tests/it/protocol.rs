@@ -7,7 +7,7 @@ use crate::client::{Client, PATIENCE, Part, Received, framed, startup_packet};
 use crate::server::{Home, Server};
 
 /// One server for the tests that break nothing but their own connection.
-fn with_server(test: impl FnOnce(&Server)) {
+pub fn with_server(test: impl FnOnce(&Server)) {
     let home = Home::new();
     let server = home.serve(&[]);
     test(&server);
