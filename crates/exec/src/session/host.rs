@@ -159,13 +159,13 @@ impl<'a> SessionHost<'a> {
         }
         let parsed = parse_name(name).ok()?;
         let found = match parsed.schema() {
-            None => self.catalog.find_type(&self.search_path(), parsed.last()),
+            None => self.catalog.type_named(&self.search_path(), parsed.last()),
             Some(schema) => {
                 let schema = self.catalog.schema_by_name(schema)?.oid;
-                self.catalog.type_in(schema, parsed.last())
+                self.catalog.type_named_in(schema, parsed.last())
             }
         };
-        found.map(|def| def.oid).or_else(|| {
+        found.or_else(|| {
             // A relation's name is its rows' type.
             let relation = self.relation(name).ok()?;
             let ty = made::composite_oid(relation.oid())?;

@@ -157,7 +157,8 @@ impl Binder<'_> {
             Some(info) => Some(plain(info.oid)),
             None => match self.made_type(&call.name) {
                 Some(def) if def.domain.is_some() => Some(self.of_domain(&def, false)?),
-                def => def.map(|def| plain(def.oid)),
+                Some(def) => Some(plain(def.oid)),
+                None => self.array_type_named(&call.name).map(plain),
             },
         };
         let (Some(Declared { ty: to, domain }), [arg]) = (ty, &call.args[..]) else {

@@ -66,15 +66,15 @@ impl Binder<'_> {
             let what = format!("the domain {} here", name.name);
             return Err(Error::unsupported(what).position(pos + 1));
         }
-        let info =
-            builtin
-                .or_else(|| type_info(made?.oid))
-                .ok_or_else(|| match name.name.last() {
-                    known if !foreign && NOT_YET.contains(&known) => {
-                        Error::unsupported(format!("type {known}")).position(pos + 1)
-                    }
-                    _ => undefined(),
-                })?;
+        let made = made.map(|def| def.oid);
+        let info = builtin
+            .or_else(|| type_info(made.or_else(|| self.array_type_named(&name.name))?))
+            .ok_or_else(|| match name.name.last() {
+                known if !foreign && NOT_YET.contains(&known) => {
+                    Error::unsupported(format!("type {known}")).position(pos + 1)
+                }
+                _ => undefined(),
+            })?;
         let mut ty = SqlType::plain(info.oid);
         ty.typmod = match name.typmod {
             Some(typmod) => typmod,
@@ -94,12 +94,24 @@ impl Binder<'_> {
 
     /// The type of that name that a user made.
     pub(super) fn made_type(&self, name: &ast::Name) -> Option<std::sync::Arc<TypeDef>> {
+        let ty = self.named_type(name)?;
         let catalog = self.catalog();
-        let found = match name.schema() {
-            Some(schema) => catalog.type_in(catalog.schema_by_name(schema)?.oid, name.last()),
-            None => catalog.find_type(&self.search_path, name.last()),
-        };
-        found.cloned().or_else(|| self.row_type_named(name))
+        let made = catalog.made_type(ty).cloned();
+        made.or_else(|| catalog.composite(ty))
+    }
+
+    /// The array type of that name over a type that a user made; types are mostly called `name[]` instead.
+    pub(super) fn array_type_named(&self, name: &ast::Name) -> Option<Oid> {
+        self.named_type(name)
+            .filter(|ty| throng_types::sqltype::element_of(*ty).is_some())
+    }
+
+    fn named_type(&self, name: &ast::Name) -> Option<Oid> {
+        let catalog = self.catalog();
+        match name.schema() {
+            Some(schema) => catalog.type_named_in(self.schema_named(schema)?, name.last()),
+            None => catalog.type_named(&self.search_path, name.last()),
+        }
     }
 
     /// Casts where the context allows it; None where it does not.

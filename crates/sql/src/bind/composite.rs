@@ -14,7 +14,7 @@ use super::routine_call::row_columns;
 use super::scope::Scope;
 use super::table::check_storable;
 use super::{Binder, at};
-use crate::catalog::{ColumnDef, Relation, TypeDef};
+use crate::catalog::{ColumnDef, TypeDef};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::{Expr, Var};
 use crate::func::CastContext;
@@ -407,6 +407,7 @@ impl Binder<'_> {
             labels: vec![],
             domain: None,
             fields: Some(made),
+            array_name: None,
         }))
     }
 
@@ -474,18 +475,6 @@ impl Binder<'_> {
             }
         }
         Ok(Ddl::AlterComposite(new))
-    }
-
-    /// The row type that a relation's name is as a type.
-    pub(super) fn row_type_named(&self, name: &ast::Name) -> Option<Arc<TypeDef>> {
-        let relation = self.find_relation(name).ok()??;
-        match relation {
-            Relation::Table(_) | Relation::View(_) => {
-                let ty = made::composite_oid(relation.oid())?;
-                self.catalog().composite(ty)
-            }
-            _ => None,
-        }
     }
 
     /// 2BP01 for a type that is a relation's rows'.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::{Severity, state};
+use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
@@ -210,7 +211,7 @@ impl Binder<'_> {
             S::AlterComposite { name, changes } => self.alter_composite(name, changes)?,
             S::AlterDomain { name, change } => self.alter_domain(name, change)?,
             S::AlterEnum { name, change } => Ddl::AlterEnum {
-                ty: self.find_object(ObjectKind::Type, name)?.oid,
+                ty: self.find_enum(name)?,
                 change: change.clone(),
             },
             S::Drop {
@@ -515,6 +516,12 @@ impl Binder<'_> {
 
     pub(super) fn find_type_object(&mut self, name: &ast::Name) -> Result<Target> {
         let Some(def) = self.made_type(name) else {
+            if let Some((array, element)) = self.array_and_element(name) {
+                let message =
+                    format!("cannot drop type {array} because type {element} requires it");
+                return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                    .hint(format!("You can drop type {element} instead.")));
+            }
             let missing = name.schema().filter(|s| self.schema_named(s).is_none());
             if let Some(schema) = missing {
                 let message = format!("schema \"{schema}\" does not exist");
@@ -536,6 +543,25 @@ impl Binder<'_> {
         Ok(self.composite_target(&def))
     }
 
+    fn find_enum(&mut self, name: &ast::Name) -> Result<Oid> {
+        let made = self.made_type(name).map(|def| def.oid);
+        let found = made.or_else(|| self.array_type_named(name));
+        let builtin = self.builtin_type(name).map(|info| info.oid);
+        match found.or(builtin).filter(|ty| !made::is_enum(*ty)) {
+            Some(other) => {
+                let message = format!("{} is not an enum", type_name(other));
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+            }
+            None => Ok(self.find_type_object(name)?.oid),
+        }
+    }
+
+    /// What messages call the array type of that name, and its element's.
+    fn array_and_element(&self, name: &ast::Name) -> Option<(String, String)> {
+        let array = self.array_type_named(name)?;
+        Some((type_name(array), type_name(element_of(array)?)))
+    }
+
     pub(super) fn alter_object(
         &mut self,
         kind: ObjectKind,
@@ -543,6 +569,14 @@ impl Binder<'_> {
         if_exists: bool,
         change: &ObjectChange,
     ) -> Result<Ddl> {
+        if let ObjectKind::Type = kind
+            && let Some((array, element)) = self.array_and_element(name)
+        {
+            let message = format!("cannot alter array type {array}");
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message).hint(format!(
+                "You can alter type {element}, which will alter the array type as well."
+            )));
+        }
         // ALTER TABLE … RENAME works on indexes and sequences too.
         let said = kind;
         let mut kind = kind;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, made, type_info};
+use throng_types::sqltype::{array_of, element_of, made, type_info};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::generated::kept_text;
@@ -133,7 +133,13 @@ impl Binder<'_> {
     /// The type a written name means, domains included.
     pub(super) fn declared(&self, name: &ast::TypeName) -> Result<Declared> {
         let builtin = self.builtin_type(&name.name).is_some();
-        let made = (!builtin).then(|| self.made_type(&name.name)).flatten();
+        let mut array = name.array;
+        let mut made = (!builtin).then(|| self.made_type(&name.name)).flatten();
+        if made.is_none() && !builtin && !array {
+            let element = self.array_type_named(&name.name).and_then(element_of);
+            made = element.and_then(|ty| self.catalog().made_type(ty).cloned());
+            array = made.is_some();
+        }
         let Some(def) = made.filter(|def| def.domain.is_some()) else {
             let ty = self.type_of(name)?;
             return Ok(Declared { ty, domain: None });
@@ -142,7 +148,7 @@ impl Binder<'_> {
             let message = format!("type modifier is not allowed for type \"{}\"", name.name);
             return Err(syntax(&message, name.name.pos));
         }
-        self.of_domain(&def, name.array)
+        self.of_domain(&def, array)
             .map_err(|e| super::at(e, name.name.pos))
     }
 
@@ -447,6 +453,7 @@ impl Binder<'_> {
             labels: vec![],
             domain: Some(of),
             fields: None,
+            array_name: None,
         }))
     }
 

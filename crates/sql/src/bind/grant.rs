@@ -160,6 +160,11 @@ impl Binder<'_> {
                         "GRANT of privileges on a type of the system",
                     ));
                 }
+                None if self.array_type_named(name).is_some() => {
+                    let message = "cannot set privileges of array types";
+                    return Err(Error::new(state::INVALID_GRANT_OPERATION, message)
+                        .hint("Set the privileges of the element type instead."));
+                }
                 None => {
                     let message = format!("type \"{name}\" does not exist");
                     return Err(Error::new(state::UNDEFINED_OBJECT, message));

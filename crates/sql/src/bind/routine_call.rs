@@ -192,6 +192,7 @@ impl Binder<'_> {
         let plain = name.schema().is_none_or(|s| s == "pg_catalog");
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()
+            || self.array_type_named(name).is_some()
     }
 
     /// Whether a value of this type, or a literal of none yet, is one of the named type as it is.

@@ -71,6 +71,7 @@ impl Binder<'_> {
             detaching: None,
             materialized: None,
             keys_off: vec![],
+            array_name: None,
         };
         let mut draft = Draft {
             table,

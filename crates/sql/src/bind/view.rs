@@ -252,6 +252,7 @@ impl Binder<'_> {
             check,
             uses,
             options,
+            array_name: None,
         };
         if view.check.is_some() {
             self.check_option_allowed(&view)?;

@@ -182,6 +182,9 @@ pub struct TableDef {
     /// Foreign keys whose triggers on this table are off: its rows may point at nothing, or go while others point at them.
     #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
     pub keys_off: Vec<Oid>,
+    /// What its array type is called, where that is not `_` and its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_name: Option<String>,
 }
 
 /// The query of a materialized view, as a view's definition has it.
@@ -282,6 +285,9 @@ pub struct ViewDef {
     /// Storage parameters as given, `check_option` apart.
     #[serde(default)]
     pub options: Vec<(String, String)>,
+    /// What its array type is called, where that is not `_` and its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_name: Option<String>,
 }
 
 impl ViewDef {
@@ -591,6 +597,9 @@ pub struct TypeDef {
     /// Of a composite type; dropped ones keep their place.
     #[serde(default)]
     pub fields: Option<Vec<ColumnDef>>,
+    /// What its array type is called, where that is not `_` and its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_name: Option<String>,
 }
 
 /// What a domain asks of values.
@@ -849,6 +858,7 @@ impl TableDef {
             detaching: None,
             materialized: None,
             keys_off: vec![],
+            array_name: None,
         }
     }
     pub fn is_materialized(&self) -> bool {
@@ -875,6 +885,7 @@ impl TableDef {
             check: None,
             uses: uses.clone(),
             options: vec![],
+            array_name: self.array_name.clone(),
         })
     }
     /// Columns that exist, with their attribute numbers.

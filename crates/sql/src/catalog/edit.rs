@@ -36,7 +36,7 @@ impl Change {
 
 /// A catalog being changed.
 pub struct CatalogEdit {
-    catalog: Catalog,
+    pub(super) catalog: Catalog,
     /// Per oid, whether the object was there before and what it is now.
     touched: BTreeMap<Oid, Touched>,
 }
@@ -61,7 +61,8 @@ impl CatalogEdit {
 
     /// Adds or replaces an object.
     pub fn put(&mut self, object: impl Into<Object>) {
-        let object = object.into();
+        let mut object = object.into();
+        self.settle_array_names(&mut object);
         self.touch(object.oid(), object.is_shared());
         self.catalog.insert(object);
     }
@@ -75,7 +76,7 @@ impl CatalogEdit {
         self.catalog.remove(oid);
     }
 
-    fn touch(&mut self, oid: Oid, shared: bool) {
+    pub(super) fn touch(&mut self, oid: Oid, shared: bool) {
         let existed = self.catalog.object(oid).is_some();
         let touched = Touched { shared, existed };
         self.touched.entry(oid).or_insert(touched);

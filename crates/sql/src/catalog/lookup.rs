@@ -302,6 +302,7 @@ impl Catalog {
             labels: vec![],
             domain: None,
             fields: Some(fields),
+            array_name: None,
         }))
     }
 

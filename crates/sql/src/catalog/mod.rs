@@ -15,6 +15,7 @@ mod lookup;
 mod membership;
 pub mod partition;
 pub mod system;
+mod type_name;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -182,6 +183,8 @@ pub struct Catalog {
     /// Tables, indexes and sequences share one name space per schema.
     relations: Map<(Oid, String), Oid>,
     types: Map<(Oid, String), Oid>,
+    /// Array types, by their elements' types.
+    array_names: Map<(Oid, String), Oid>,
     /// By age.
     routines: Map<(Oid, String), Vec<Oid>>,
     schemas: Arc<BTreeMap<String, Oid>>,
@@ -444,6 +447,7 @@ impl Catalog {
                 triggers.sort_by(|a, b| a.name.cmp(&b.name));
             }
         }
+        self.note_array_name(&object);
         self.kinds[object.kind().place()].insert(oid);
         self.objects.insert(oid, object);
     }
@@ -454,6 +458,7 @@ impl Catalog {
         }
         let object = self.objects.remove(&oid)?;
         self.kinds[object.kind().place()].remove(&oid);
+        self.forget_array_name(&object);
         match &object {
             Object::Schema(d) => {
                 Arc::make_mut(&mut self.schemas).remove(&d.name);

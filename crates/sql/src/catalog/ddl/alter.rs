@@ -544,6 +544,7 @@ impl Run<'_> {
             TargetKind::Table | TargetKind::MaterializedView => {
                 let mut def = (*self.table(target.oid)?).clone();
                 self.name_is_free(def.schema, name)?;
+                self.type_name_is_free(def.schema, name)?;
                 def.keep_not_null_names();
                 let old = std::mem::replace(&mut def.name, name.to_string());
                 rename_in_generated(&mut def, (&old, name), ("", ""));
@@ -557,6 +558,7 @@ impl Run<'_> {
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
+                self.type_name_is_free(view.schema, name)?;
                 self.edit.put(ViewDef {
                     name: name.to_string(),
                     ..view
@@ -764,6 +766,11 @@ impl Run<'_> {
             Err(Error::new(state::DUPLICATE_TABLE, message))
         };
         taken(self, &name)?;
+        if let Relation::Table(_) | Relation::View(_) = relation
+            && let Some(ty) = made::composite_oid(relation.oid())
+        {
+            self.types_may_move(ty, &name, schema)?;
+        }
         match relation {
             Relation::Table(def) => {
                 for index in self.catalog().indexes_of(def.oid).to_vec() {

@@ -74,10 +74,7 @@ impl Run<'_> {
         if !self.may_create(schema, &create.name, create.if_not_exists)? {
             return Ok(());
         }
-        if self.catalog().type_in(schema, &create.name).is_some() {
-            let message = format!("type \"{}\" already exists", create.name);
-            return Err(Error::new(state::DUPLICATE_OBJECT, message).hint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type."));
-        }
+        self.row_type_is_free(schema, &create.name)?;
         if let Some(materialized) = &create.materialized {
             self.are_there(&materialized.uses)?;
         }
@@ -97,6 +94,7 @@ impl Run<'_> {
             detaching: None,
             materialized: create.materialized.clone(),
             keys_off: vec![],
+            array_name: None,
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());
@@ -205,6 +203,7 @@ impl Run<'_> {
     }
 
     fn put_sequence(&mut self, new: &NewSequence, identity: bool) -> Result<Oid> {
+        self.row_type_is_free(new.schema, &new.name)?;
         let oid = self.host.next_oid();
         let mut def = SequenceDef {
             oid,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::made;
+use throng_types::sqltype::{element_of, made};
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
@@ -70,6 +70,7 @@ impl Run<'_> {
             labels: made_labels,
             domain: None,
             fields: None,
+            array_name: None,
         });
         self.grant_defaults(builtin::class::TYPE, oid, owner, schema, Kind::Type);
         Ok(())
@@ -165,13 +166,31 @@ impl Run<'_> {
 
     /// 42710 where there is a type of that name, or a table, whose rows' type it would be.
     pub(super) fn type_name_is_free(&self, schema: Oid, name: &str) -> Result<()> {
-        let catalog = self.catalog();
-        let table = catalog
-            .relation_in(schema, name)
-            .is_some_and(|r| matches!(r.relkind(), b'r' | b'v'));
-        if table || catalog.type_in(schema, name).is_some() {
+        let found = self.catalog().type_named_in(schema, name);
+        if found.is_some_and(|ty| element_of(ty).is_none()) {
             let message = format!("type \"{name}\" already exists");
             return Err(Error::new(state::DUPLICATE_OBJECT, message));
+        }
+        Ok(())
+    }
+
+    /// The same for a relation that is to be made.
+    pub(super) fn row_type_is_free(&self, schema: Oid, name: &str) -> Result<()> {
+        self.type_name_is_free(schema, name).map_err(|e| {
+            e.hint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.")
+        })
+    }
+
+    /// 42710 where a type and its array type cannot go to a schema by the names they have.
+    pub(super) fn types_may_move(&self, ty: Oid, name: &str, to: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        let array = catalog.array_name(ty);
+        for name in [Some(name), array.as_deref()].into_iter().flatten() {
+            if catalog.type_named_in(to, name).is_some() {
+                let into = catalog.schema(to).map_or("", |s| &s.name);
+                let message = format!("type \"{name}\" already exists in schema \"{into}\"");
+                return Err(Error::new(state::DUPLICATE_OBJECT, message));
+            }
         }
         Ok(())
     }
@@ -244,7 +263,7 @@ impl Run<'_> {
         if def.schema == schema {
             return Ok(());
         }
-        self.type_name_is_free(schema, &def.name)?;
+        self.types_may_move(def.oid, &def.name, schema)?;
         def.schema = schema;
         self.edit.put(def);
         Ok(())

@@ -48,6 +48,7 @@ impl Run<'_> {
             }
             None => {
                 self.name_is_free(view.schema, &view.name)?;
+                self.row_type_is_free(view.schema, &view.name)?;
                 view.oid = self.host.next_oid();
                 let (oid, owner, schema) = (view.oid, view.owner, view.schema);
                 self.grant_defaults(class::RELATION, oid, owner, schema, Kind::Relation);

@@ -151,6 +151,7 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         detaching: None,
         materialized: None,
         keys_off: vec![],
+        array_name: None,
     }
 }
 

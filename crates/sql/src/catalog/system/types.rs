@@ -241,7 +241,7 @@ pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             row
         }));
         let array = type_info(made::array_oid(def.oid));
-        let name = format!("_{}", def.name);
+        let name = catalog.array_name(def.oid).unwrap_or_default();
         rows.extend(array.map(|a| named_type_row(&a, &name, def.schema, def.owner)));
     }
     let tables = catalog.tables().into_iter();
@@ -255,7 +255,7 @@ pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let info = type_info(ty);
         rows.extend(info.map(|i| named_type_row(&i, name, schema, owner)));
         let array = type_info(made::array_oid(ty));
-        let name = format!("_{name}");
+        let name = catalog.array_name(ty).unwrap_or_default();
         rows.extend(array.map(|a| named_type_row(&a, &name, schema, owner)));
     }
     rows
@@ -285,7 +285,7 @@ pub(super) fn catalog_name(catalog: &Catalog, ty: Oid) -> Option<(Oid, String)> 
         Some(def) => Some((def.schema, def.name.clone())),
         None => {
             let def = named(info.element)?;
-            Some((def.schema, format!("_{}", def.name)))
+            Some((def.schema, catalog.array_name(def.oid)?))
         }
     }
 }
