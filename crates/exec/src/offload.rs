@@ -1,22 +1,24 @@
-//! Threads that compute single values which take long, so that an event loop goes on with its other sessions.
+//! Threads that compute what takes long by itself, so that an event loop goes on with its other sessions: single values, and what
+//! long statements mean.
 //!
 //! ```text
 //! eval ─ long arguments, or longer than a turn ─► Stop::Long ─► run: a thread computes ─► Effect::Computed ─► eval again, finds it
 //!                                                                 ▲ told when nobody waits any longer: cancel, timeout, a client gone
 //! ```
-//! The threads have the least weight on the machine. There are as many as jobs, up to a bound; those past it wait in order. A
+//! The threads have a tenth of a loop's weight. There are as many as jobs, up to a bound; those past it wait in order. A
 //! function that asks the session or the catalog for something cannot be computed here, and is where it was asked for.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
+use throng_sql::catalog::{Catalog, TypeDef};
 use throng_sql::expr::Expr;
 use throng_sql::func::{
     Cast, EvalContext, EvalResult, EvalStop, Function, Host, ObjectKind, Operator, SetFn,
     SetIterator,
 };
-use throng_sql::io::FormatSettings;
+use throng_txn::CancelFlag;
 use throng_types::{Datum, Error, Oid, Result, interrupt, stack};
 use tokio::sync::oneshot;
 
@@ -25,6 +27,9 @@ use crate::run::context::Env;
 use crate::run::routine::CallPlace;
 use crate::run::{Cx, Step, Stop};
 use crate::session::Effect;
+
+/// A tenth of an event loop's weight: nobody's statement stands still while the loops have all to do.
+const NICENESS: i32 = 10;
 
 /// Values computed at a time, however many cores there are.
 const MOST_THREADS: usize = 8;
@@ -264,13 +269,29 @@ impl Drop for Wanted {
 
 /// The value, computed on one of the threads; None where the function asks the session.
 async fn run(callee: Callee, args: Arc<[Datum]>, env: Env<'_>) -> Result<Option<Outcome>> {
-    env.cancel.check()?;
+    let work = move |eval: EvalContext<'_>| callee.outcome(&eval, &args);
+    aside(work, env.eval, None, env.cancel).await
+}
+
+/// What `work` gives on one of the threads; None where it asks the session. It may ask the `definitions`, where they are all that the
+/// session's names mean.
+///
+/// # Errors
+/// Its own, and what interrupts the statement.
+pub async fn aside<T: Send + 'static>(
+    work: impl FnOnce(EvalContext<'_>) -> Result<T, EvalStop> + Send + 'static,
+    eval: EvalContext<'_>,
+    definitions: Option<Arc<Catalog>>,
+    cancel: &CancelFlag,
+) -> Result<Option<T>> {
+    cancel.check()?;
     let wanted = Wanted(Arc::default());
     let unwanted = wanted.0.clone();
-    let format = env.eval.format.clone();
+    let format = eval.format.clone();
     let host = Outside {
-        transaction: env.eval.host.transaction_timestamp(),
-        statement: env.eval.host.statement_timestamp(),
+        transaction: eval.host.transaction_timestamp(),
+        statement: eval.host.statement_timestamp(),
+        definitions,
         asked: AtomicBool::new(false),
     };
     let (tell, told) = oneshot::channel();
@@ -278,26 +299,26 @@ async fn run(callee: Callee, args: Arc<[Datum]>, env: Env<'_>) -> Result<Option<
         if unwanted.load(Ordering::Relaxed) {
             return;
         }
-        let value = interrupt::until(&unwanted, || compute(callee, &args, &format, &host));
+        let value = interrupt::until(&unwanted, || {
+            let host_and_format = EvalContext {
+                host: &host,
+                format: &format,
+            };
+            work(host_and_format)
+        });
         // It may have been given up meanwhile.
-        let _ = tell.send(value);
+        let _ = tell.send(without_session(value, &host));
     }));
     let answer = async {
         told.await
             .map_err(|_| Error::internal("a computation ended by a panic"))?
     };
-    let value = env.cancel.guard(answer).await;
+    let value = cancel.guard(answer).await;
     drop(wanted);
     value
 }
 
-fn compute(
-    callee: Callee,
-    args: &[Datum],
-    format: &FormatSettings,
-    host: &Outside,
-) -> Result<Option<Outcome>> {
-    let value = callee.outcome(&EvalContext { host, format }, args);
+fn without_session<T>(value: Result<T, EvalStop>, host: &Outside) -> Result<Option<T>> {
     match value {
         _ if host.asked.load(Ordering::Relaxed) => Ok(None),
         Ok(value) => Ok(Some(value)),
@@ -364,7 +385,7 @@ impl Pool {
             placement.confine();
         }
         // Best effort: without it the loops share their cores with this thread.
-        let _ = throng_sync::come_last();
+        let _ = throng_sync::come_after(NICENESS);
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match queue.jobs.pop_front() {
@@ -391,6 +412,7 @@ impl Pool {
 struct Outside {
     transaction: i64,
     statement: i64,
+    definitions: Option<Arc<Catalog>>,
     asked: AtomicBool,
 }
 
@@ -454,14 +476,20 @@ impl Host for Outside {
     fn object_name(&self, _: ObjectKind, _: Oid) -> Option<String> {
         self.unknown()
     }
-    fn made_type(&self, _: Oid) -> Option<Arc<throng_sql::catalog::TypeDef>> {
-        self.unknown()
+    fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
+        match &self.definitions {
+            Some(definitions) => definitions.user_type(oid),
+            None => self.unknown(),
+        }
     }
     fn check_in_domain(&self, _: Oid, _: &Datum) -> Result<()> {
         self.asked().map_err(EvalStop::into_error)
     }
     fn transition_table(&self, _: &str) -> Option<throng_sql::func::TransitionTable> {
-        self.unknown()
+        match self.definitions {
+            Some(_) => None,
+            None => self.unknown(),
+        }
     }
     fn warn(&self, _: Error) {
         self.asked.store(true, Ordering::Relaxed);

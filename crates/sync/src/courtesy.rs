@@ -43,12 +43,20 @@ pub fn yield_core() {
     }
 }
 
-/// Has the calling thread run where no other wants to, or nearly: with the least weight, and in slices so short that who wakes up
-/// need not wait for one to end (`sched_setattr(2)`). Whether its slices are: Linux before 6.12 knows of the weight only.
+/// Has the calling thread run where no other wants to, or nearly: [after](come_after) all others, with the least weight.
 ///
 /// # Errors
 /// The kernel's. The thread is then as it was.
 pub fn come_last() -> io::Result<bool> {
+    come_after(19)
+}
+
+/// Gives the calling thread the weight of a niceness, and slices so short that who wakes up need not wait for one to end
+/// (`sched_setattr(2)`). Whether its slices are: Linux before 6.12 knows of the weight only.
+///
+/// # Errors
+/// The kernel's. The thread is then as it was.
+pub fn come_after(nice: i32) -> io::Result<bool> {
     /// The first version of `struct sched_attr`, in linux/sched/types.h.
     #[repr(C)]
     #[derive(Default)]
@@ -66,7 +74,7 @@ pub fn come_last() -> io::Result<bool> {
     let wanted = Attributes {
         size,
         policy: libc::SCHED_OTHER as u32,
-        nice: 19,
+        nice,
         // The shortest there is.
         slice_ns: 100_000,
         ..Attributes::default()

@@ -36,7 +36,7 @@ pub mod topology;
 mod waker;
 
 pub use ahead::{fetch_ahead, fetch_span_ahead};
-pub use courtesy::{Computing, come_last, yield_core};
+pub use courtesy::{Computing, come_after, come_last, yield_core};
 pub use deal::{Load, deal};
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};

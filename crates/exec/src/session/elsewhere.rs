@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throng_observe::{Object, WaitEvent, waited};
 use throng_sql::catalog::Catalog;
-use throng_sql::plan::{Node, Plan, PlannedStatement, StatementTag};
+use throng_sql::plan::{Plan, PlannedStatement};
 use throng_txn::Snapshot;
 use throng_types::{Datum, Result};
 
@@ -39,40 +39,6 @@ impl Elsewhere {
 }
 
 impl Session {
-    /// Whether a plan is one for the analytics pool, if it may run there.
-    pub(super) fn is_big(&self, plan: &PlannedStatement) -> bool {
-        plan.tag == StatementTag::Select && self.is_dear(&plan.root)
-    }
-
-    fn is_dear(&self, plan: &Plan) -> bool {
-        let above = self.asked().analytics_above_cost;
-        above >= 0.0 && plan.cost.total > above
-    }
-
-    /// The operators that the pool is to run where it cannot run the whole query: big aggregates, as these give few rows.
-    pub(super) fn parts_elsewhere(&self, plan: &PlannedStatement) -> Vec<u32> {
-        let mut parts = Vec::new();
-        if let (StatementTag::Select, Some(pool)) = (plan.tag, self.engine.analytics()) {
-            for top in plan.subplans.iter().chain([&plan.root]) {
-                self.find_parts(top, pool.as_ref(), &mut parts);
-            }
-        }
-        parts
-    }
-
-    fn find_parts(&self, plan: &Plan, pool: &dyn Analytics, parts: &mut Vec<u32>) {
-        if !self.is_dear(plan) {
-            return;
-        }
-        if matches!(plan.node, Node::Aggregate(_)) && pool.accepts_part(plan) {
-            parts.push(plan.id);
-            return;
-        }
-        for child in plan.children() {
-            self.find_parts(child, pool, parts);
-        }
-    }
-
     /// What runs the parts of a plan that are the pool's, if it may.
     pub(super) fn pool(
         &self,

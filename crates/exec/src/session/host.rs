@@ -476,8 +476,7 @@ impl Host for SessionHost<'_> {
     }
 
     fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
-        let made = self.catalog.made_type(oid).cloned();
-        made.or_else(|| self.catalog.composite(oid))
+        self.catalog.user_type(oid)
     }
 
     fn check_in_domain(&self, domain: Oid, value: &Datum) -> Result<()> {

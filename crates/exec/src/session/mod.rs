@@ -57,6 +57,7 @@ mod telling;
 mod temporary;
 mod transaction;
 mod trigger;
+mod understand;
 mod vacuum;
 mod waiting;
 
@@ -74,7 +75,6 @@ use throng_observe::SessionWaits;
 use throng_sql::catalog::{Catalog, RoleDef, builtin};
 use throng_sql::command::{BoundStatement, Command};
 use throng_sql::io::FormatSettings;
-use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_sync::fetch_span_ahead;
 use throng_txn::{Encryption, SessionEntry, SessionInfo, SessionState};
@@ -487,7 +487,7 @@ impl Session {
         if self.run_known(sql, client).await? {
             return Ok(());
         }
-        let statements = parse::parse(sql)?;
+        let statements = self.parsed(sql).await?;
         if statements.is_empty() {
             client.empty_query();
         }
@@ -501,7 +501,8 @@ impl Session {
             self.begin_if_idle();
             self.families.forget();
             if is_data(&parsed.statement) {
-                self.run_data(&parsed.statement, sql, client).await?;
+                let statement = Arc::new(parsed.statement);
+                self.run_data(&statement, sql, client).await?;
                 continue;
             }
             let text = &sql[parsed.start as usize..parsed.end as usize];
@@ -579,14 +580,14 @@ impl Session {
         // 0 leaves the type to us.
         let declared = |oid: &u32| SqlType::plain(if *oid == 0 { oid::UNKNOWN } else { Oid(*oid) });
         let types: Vec<SqlType> = types.iter().map(declared).collect();
-        let prepared = self.prepare_text(sql, types)?;
+        let prepared = self.prepare_text(sql, types).await?;
         self.prepared
             .get_mut()
             .insert(name.to_owned(), Rc::new(prepared));
         Ok(())
     }
 
-    pub fn bind<'p>(
+    pub async fn bind<'p>(
         &mut self,
         portal: &str,
         statement: &str,
@@ -615,10 +616,13 @@ impl Session {
         let key = self.plan_key();
         let known = match prepared.is_of(key) || known.plan.is_none() {
             true => known,
-            false => self.current(&prepared, key)?,
+            false => self.current(&prepared, key).await?,
         };
-        let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
+        let values = self
+            .read_parameters(&known, statement, parameter_formats, parameters)
+            .await?;
         let known = self.known_of_bind(known)?;
+        self.check_at_bind(&known, &values)?;
         let made = self.make_portal(prepared, &known, values, result_formats)?;
         self.portals.get_mut().insert(portal, made);
         Ok(())

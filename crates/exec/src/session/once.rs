@@ -33,7 +33,7 @@ impl Once {
 impl Session {
     /// As [`bind`](Self::bind) of the unnamed portal to a statement, for [`run_once`](Self::run_once). None where there is to be a
     /// portal: of commands, and of what shares its transaction with other statements.
-    pub fn bind_once<'p>(
+    pub async fn bind_once<'p>(
         &mut self,
         statement: &str,
         parameter_formats: &[i16],
@@ -52,8 +52,11 @@ impl Session {
         self.message_began(&known.sql)?;
         self.begin_if_idle();
         let version = self.database.version();
-        let known = self.current(&prepared, self.plan_key())?;
-        let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
+        let known = self.current(&prepared, self.plan_key()).await?;
+        let values = self
+            .read_parameters(&known, statement, parameter_formats, parameters)
+            .await?;
+        self.check_at_bind(&known, &values)?;
         let shape = known.shape(result_formats)?;
         Ok(Some(Once {
             prepared,

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{BoundStatement, Command, CreateTable, Ddl};
 use throng_sql::expr::Expr;
+use throng_sql::func::EvalContext;
 use throng_sql::io;
-use throng_sql::parse::{self, ast::Statement};
+use throng_sql::parse::ast::Statement;
 use throng_sql::plan::PlannedStatement;
 use throng_sync::Rooms;
 use throng_types::error::state;
@@ -86,6 +87,21 @@ pub(super) fn is_data(statement: &Statement) -> bool {
             | Statement::Delete(_)
             | Statement::Merge(_)
     )
+}
+
+/// Bytes of a parameter whose reading may take long.
+const LONG_VALUE: usize = 1 << 16;
+
+/// A parameter's value.
+fn value_of(eval: EvalContext<'_>, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
+    match format {
+        0 => io::input_text(&eval, io::binary::check_text(bytes)?, ty),
+        1 => io::input_binary(&eval, bytes, ty),
+        other => Err(Error::new(
+            state::PROTOCOL_VIOLATION,
+            format!("unsupported format code: {other}"),
+        )),
+    }
 }
 
 impl Session {
@@ -201,6 +217,19 @@ impl Session {
         })
     }
 
+    /// As [`understand`](Self::understand), where others may have the loop meanwhile.
+    async fn understood(
+        &self,
+        sql: &str,
+        statement: Option<Arc<Statement>>,
+        types: &[SqlType],
+    ) -> Result<Known> {
+        match statement {
+            Some(statement) if is_data(&statement) => self.known_data(statement, sql, types).await,
+            other => self.understand(sql, other, types),
+        }
+    }
+
     /// What Bind knows of a statement: which rows a command shows may have changed since it was parsed.
     pub(super) fn known_of_bind(&self, known: Rc<Known>) -> Result<Rc<Known>> {
         match known.statement.as_deref() {
@@ -250,28 +279,22 @@ impl Session {
     }
 
     /// What a text of the extended protocol means: as the core knows it, or by parsing and understanding it.
-    pub(super) fn known_text(&mut self, sql: &str, types: &[SqlType]) -> Result<Rc<Known>> {
+    pub(super) async fn known_text(&mut self, sql: &str, types: &[SqlType]) -> Result<Rc<Known>> {
         let key = self.plan_key();
         let mut name = std::mem::take(&mut self.name);
         plans::name_of(sql, types, &mut name);
         let found = plans::find(key, &name).flatten();
         let known = match found.filter(|known| !known.is_outgrown(&self.engine.store)) {
             Some(known) => Ok(known),
-            None => self.learn_text(sql, types, key, &name),
+            None => Box::pin(self.learn_text(sql, types, &name)).await,
         };
         self.name = name;
         known
     }
 
     #[cold]
-    fn learn_text(
-        &mut self,
-        sql: &str,
-        types: &[SqlType],
-        key: PlanKey,
-        name: &str,
-    ) -> Result<Rc<Known>> {
-        let mut statements = parse::parse(sql)?;
+    async fn learn_text(&mut self, sql: &str, types: &[SqlType], name: &str) -> Result<Rc<Known>> {
+        let mut statements = self.parsed(sql).await?;
         if statements.len() > 1 {
             return Err(Error::new(
                 state::SYNTAX_ERROR,
@@ -283,7 +306,8 @@ impl Session {
             self.refuse_if_failed(statement)?;
         }
         self.begin_if_idle();
-        let known = Rc::new(self.understand(sql, statement, types)?);
+        let key = self.plan_key();
+        let known = Rc::new(self.understood(sql, statement, types).await?);
         // What a command shows depends on the session.
         if known.plan.is_some() {
             plans::keep(key, name, Some(known.clone()));
@@ -292,8 +316,12 @@ impl Session {
     }
 
     /// A prepared statement of the protocol.
-    pub(super) fn prepare_text(&mut self, sql: &str, types: Vec<SqlType>) -> Result<Prepared> {
-        let known = self.known_text(sql, &types)?;
+    pub(super) async fn prepare_text(
+        &mut self,
+        sql: &str,
+        types: Vec<SqlType>,
+    ) -> Result<Prepared> {
+        let known = self.known_text(sql, &types).await?;
         if let Some(statement) = &known.statement {
             self.refuse_if_failed(statement)?;
         }
@@ -310,7 +338,7 @@ impl Session {
     pub(super) async fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<PlannedStatement>> {
         loop {
             let version = self.database.version();
-            let known = self.current(prepared, self.plan_key())?;
+            let known = self.current(prepared, self.plan_key()).await?;
             let Some(plan) = known.plan.clone() else {
                 return Err(Error::internal("a command has no plan"));
             };
@@ -321,22 +349,23 @@ impl Session {
     }
 
     /// What is known of a statement as things are now. 0A000 where it would have other columns than it was told to have.
-    pub(super) fn current(&mut self, prepared: &Prepared, key: PlanKey) -> Result<Rc<Known>> {
+    pub(super) async fn current(&mut self, prepared: &Prepared, key: PlanKey) -> Result<Rc<Known>> {
         let (of, known) = prepared.known.borrow().clone();
         if of == key && !known.is_outgrown(&self.engine.store) {
             return Ok(known);
         }
-        let known = self.understand_anew(prepared, &known)?;
+        let known = Box::pin(self.understand_anew(prepared, &known)).await?;
         *prepared.known.borrow_mut() = (key, known.clone());
         Ok(known)
     }
 
     #[cold]
-    fn understand_anew(&mut self, prepared: &Prepared, known: &Known) -> Result<Rc<Known>> {
+    async fn understand_anew(&mut self, prepared: &Prepared, known: &Known) -> Result<Rc<Known>> {
+        let (sql, types) = (&known.sql, &prepared.declared);
         let now = if prepared.from_sql {
-            Rc::new(self.understand(&known.sql, known.statement.clone(), &prepared.declared)?)
+            Rc::new(self.understood(sql, known.statement.clone(), types).await?)
         } else {
-            self.known_text(&known.sql, &prepared.declared)?
+            self.known_text(sql, types).await?
         };
         let told = |columns: &Option<Arc<RowShape>>| -> Option<Vec<(String, SqlType)>> {
             let fields = columns.as_ref()?.fields.iter();
@@ -354,7 +383,7 @@ impl Session {
     }
 
     /// The values of a Bind message.
-    pub(super) fn read_parameters<'v>(
+    pub(super) async fn read_parameters<'v>(
         &mut self,
         known: &Known,
         name: &str,
@@ -388,6 +417,9 @@ impl Session {
                 None => Datum::Null,
                 Some(bytes) => match plain_integer(bytes, format, *ty) {
                     Some(datum) => datum,
+                    None if bytes.len() > LONG_VALUE => {
+                        Box::pin(self.read_long_parameter(bytes, format, *ty)).await?
+                    }
                     None => self.read_parameter(bytes, format, *ty)?,
                 },
             });
@@ -398,15 +430,18 @@ impl Session {
     fn read_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
-        let ctx = host.eval();
-        match format {
-            0 => io::input_text(&ctx, io::binary::check_text(bytes)?, ty),
-            1 => io::input_binary(&ctx, bytes, ty),
-            other => Err(Error::new(
-                state::PROTOCOL_VIOLATION,
-                format!("unsupported format code: {other}"),
-            )),
+        value_of(host.eval(), bytes, format, ty)
+    }
+
+    /// The same where reading may take long. What is taken as it comes is taken here.
+    #[cold]
+    async fn read_long_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
+        if matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BYTEA | oid::UNKNOWN) {
+            return self.read_parameter(bytes, format, ty);
         }
+        let bytes = bytes.to_vec();
+        self.aside(move |eval| value_of(eval, &bytes, format, ty))
+            .await
     }
 
     /// PREPARE.
@@ -424,7 +459,7 @@ impl Session {
             ));
         }
         self.has_room_to_prepare()?;
-        let known = Rc::new(self.understand(sql, Some(statement), &types)?);
+        let known = Rc::new(self.understood(sql, Some(statement), &types).await?);
         if let Some(plan) = &known.plan {
             // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
             self.lock_tables(&plan.locks).await?;

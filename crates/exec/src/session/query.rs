@@ -6,15 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_buffer::Patience;
-use throng_sql::bind::{self, BindContext};
 use throng_sql::catalog::Catalog;
-use throng_sql::command::{Bound, BoundStatement};
-use throng_sql::parse::{self, ast::Statement};
-use throng_sql::plan::{
-    self, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize, is_constant,
-};
-use throng_sql::query::{BoundQuery, LockWait, QueryKind};
-use throng_sql::settings::Id;
+use throng_sql::parse::ast::Statement;
+use throng_sql::plan::{PlannedStatement, StatementTag, TableLock, is_constant};
+use throng_sql::query::LockWait;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
 use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
@@ -35,140 +30,22 @@ use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
 use crate::run::{LockRequest, Row, Step, Stop, constant, routine};
-use crate::store::Store;
 use crate::write;
 
-/// How much dearer than the cheapest plan one may be that the analytics pool can run: it has several cores, works on columns and spills.
-const WORTH_OF_THE_POOL: f64 = 4.0;
-
-/// Sizes for the planner, from the storage itself.
-struct StoreStats<'a> {
-    store: &'a Store,
-    catalog: &'a Catalog,
-}
-
-impl Stats for StoreStats<'_> {
-    fn table_size(&self, table: Oid) -> TableSize {
-        let Some(def) = self.catalog.table(table) else {
-            return TableSize {
-                pages: 0,
-                rows: 0.0,
-            };
-        };
-        let pages = self.store.pool.blocks(def.file).unwrap_or(0);
-        let rows = match self.catalog.stats_of(table) {
-            // Rows grow with pages since ANALYZE.
-            Some(stats) if stats.pages > 0 => {
-                stats.rows / f64::from(stats.pages) * f64::from(pages)
-            }
-            _ => estimate_rows(def, pages),
-        };
-        TableSize { pages, rows }
-    }
-}
-
-/// Rows of a table that was never analyzed: as many as its columns' usual widths let fit.
-fn estimate_rows(def: &throng_sql::catalog::TableDef, pages: u32) -> f64 {
-    /// Tuple header, slot and row head.
-    const OVERHEAD: u32 = 40;
-    /// PostgreSQL's guess for a column of varying length.
-    const VARYING: u32 = 32;
-    let width: u32 = def
-        .columns
-        .iter()
-        .map(|c| {
-            c.ty.info()
-                .map_or(VARYING, |info| u32::try_from(info.len).unwrap_or(VARYING))
-        })
-        .sum();
-    f64::from(pages) * (8160 / (OVERHEAD + width).max(1)).max(1) as f64
-}
-
 impl Session {
-    pub(super) fn bind_statement(
-        &self,
-        statement: &Statement,
-        sql: &str,
-        params: &[SqlType],
-    ) -> Result<Bound> {
-        let catalog = self.catalog();
-        let host = self.host(&catalog);
-        let path_setting = self.path_setting();
-        let search_path = self.search_path(&catalog);
-        let ctx = BindContext {
-            catalog: &catalog,
-            search_path: &search_path,
-            creation_schema: catalog.creation_schema(&path_setting, &self.role().name),
-            temporary_schema: self.temporary.schema(&catalog),
-            user: self.role().oid,
-            params,
-            eval: host.eval(),
-            prepared: &|name| self.parameters_of(name),
-        };
-        bind::bind(statement, sql, &ctx)
-    }
-
-    pub(super) fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {
-        let catalog = self.catalog();
-        self.plan_in(query, &catalog)
-    }
-
-    pub(super) fn plan_in(&self, query: BoundQuery, catalog: &Catalog) -> Result<PlannedStatement> {
-        let stats = StoreStats {
-            store: &self.engine.store,
-            catalog,
-        };
-        let host = self.host(catalog);
-        let settings = self.settings.borrow();
-        let mut ctx = PlanContext {
-            catalog,
-            stats: &stats,
-            eval: host.eval(),
-            temporary_schema: self.temporary.schema(catalog),
-            enable_seqscan: settings.bool(Id::EnableSeqscan),
-            enable_indexscan: settings.bool(Id::EnableIndexscan),
-            enable_hashjoin: settings.bool(Id::EnableHashjoin),
-            enable_nestloop: settings.bool(Id::EnableNestloop),
-            join_collapse_limit: settings.int(Id::JoinCollapseLimit),
-            from_collapse_limit: settings.int(Id::FromCollapseLimit),
-        };
-        let analytics = self.engine.analytics();
-        let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))
-        else {
-            return plan::plan(query, &ctx);
-        };
-        let planned = plan::plan(query.clone(), &ctx)?;
-        if !self.is_big(&planned) || analytics.accepts(&planned) {
-            return Ok(planned);
-        }
-        // Where only the way to a few rows keeps a big query off the analytics pool, it takes another.
-        (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
-        let by_scans = plan::plan(query, &ctx)?;
-        let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
-        if near && analytics.accepts(&by_scans) {
-            return Ok(by_scans);
-        }
-        let parts = self.parts_elsewhere(&planned);
-        Ok(PlannedStatement { parts, ..planned })
-    }
-
     /// Binds, plans and runs a data statement of the simple protocol.
     pub(super) async fn run_data(
         &mut self,
-        statement: &Statement,
+        statement: &Arc<Statement>,
         sql: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
         let planned = loop {
             let version = self.database.version();
-            let bound = self.bind_statement(statement, sql, &[])?;
-            self.notices(bound.notices, client);
-            let BoundStatement::Query(query) = bound.statement else {
-                return Err(Error::internal("a data statement that is none"));
-            };
-            let planned = Arc::new(self.plan(*query)?);
-            if self.lock_planned(&planned, version).await? {
-                break planned;
+            let understood = self.understand_data(statement, sql, &[]).await?;
+            self.notices(understood.notices, client);
+            if self.lock_planned(&understood.plan, version).await? {
+                break understood.plan;
             }
         };
         let shape = columns(&planned);
@@ -233,13 +110,12 @@ impl Session {
         plans::add_types(&shape.types, &mut shape.name);
         let (known, plan) = loop {
             let version = self.database.version();
-            let key = self.plan_key();
-            let knowledge = plans::find(key, &shape.name);
+            let knowledge = plans::find(self.plan_key(), &shape.name);
             let fresh = |known: &Rc<Known>| !known.is_outgrown(&self.engine.store);
             let knowledge = match knowledge {
                 Some(None) => return Ok(false),
                 Some(Some(known)) if fresh(&known) => Some(known),
-                _ => self.learn_shape(shape, key),
+                _ => Box::pin(self.learn_shape(shape)).await?,
             };
             let Some(known) = knowledge else {
                 return Ok(false);
@@ -260,15 +136,25 @@ impl Session {
     /// Understands a shape met for the first time. That one cannot be understood by itself is known from then on too: its
     /// texts are run as they are, and complain as they should.
     #[cold]
-    fn learn_shape(&mut self, shape: &Shape, key: PlanKey) -> Knowledge {
-        let mut parsed = parse::parse(shape.text()).ok()?;
-        let statement = parsed
-            .pop()
-            .filter(|p| parsed.is_empty() && is_data(&p.statement))?
-            .statement;
-        let known = self.understand(shape.text(), Some(Arc::new(statement)), &shape.types);
+    async fn learn_shape(&mut self, shape: &Shape) -> Result<Knowledge> {
+        let parsed = self.parsed(shape.text()).await;
+        let key = self.plan_key();
+        let known = match parsed {
+            Ok(mut parsed) if parsed.len() == 1 && is_data(&parsed[0].statement) => {
+                let statement = Arc::new(parsed.remove(0).statement);
+                self.known_data(statement, shape.text(), &shape.types).await
+            }
+            Ok(_) => return Ok(self.keep_shape(key, shape, None)),
+            Err(e) => Err(e),
+        };
+        // The statement's end is none of its meaning.
+        self.handle.cancel_flag().check()?;
         let known = known.ok().filter(|k| k.params == shape.types);
         let known = known.filter(|k| !self.asks_for_constants(k)).map(Rc::new);
+        Ok(self.keep_shape(key, shape, known))
+    }
+
+    fn keep_shape(&self, key: PlanKey, shape: &Shape, known: Knowledge) -> Knowledge {
         plans::keep(key, &shape.name, known.clone());
         known
     }
@@ -365,6 +251,16 @@ impl Session {
             row,
             using,
         })
+    }
+
+    /// Fails where a constant part of a plan does without parameters, as the planner of PostgreSQL at Bind.
+    pub(super) fn check_at_bind(&mut self, known: &Known, params: &[Datum]) -> Result<()> {
+        let Some(plan) = known.plan.as_ref().filter(|plan| plan.fails_at_bind) else {
+            return Ok(());
+        };
+        let snapshot = self.transaction()?.txn.snapshot();
+        let mut execution = Execution::again(plan.clone(), self.work_mem());
+        self.check_constants(&mut execution, &snapshot, params)
     }
 
     /// Fails where a constant part of a plan does that runs elsewhere.

@@ -482,12 +482,14 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
             let result_formats = bind.result_formats.read(&mut few.1, &mut many.1);
             if bind.portal.is_empty()
                 && let Some(rest) = wire::rest_of_run(peer.pending())
-                && let Some(once) = session.bind_once(
-                    bind.statement,
-                    parameter_formats,
-                    bind.parameters.iter(),
-                    result_formats,
-                )?
+                && let Some(once) = session
+                    .bind_once(
+                        bind.statement,
+                        parameter_formats,
+                        bind.parameters.iter(),
+                        result_formats,
+                    )
+                    .await?
             {
                 wire::message(&mut peer.output, b'2', |_| {});
                 if rest.describes {
@@ -498,13 +500,15 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
                 peer.take(rest.length);
                 return Ok(());
             }
-            session.bind(
-                bind.portal,
-                bind.statement,
-                parameter_formats,
-                bind.parameters.iter(),
-                result_formats,
-            )?;
+            session
+                .bind(
+                    bind.portal,
+                    bind.statement,
+                    parameter_formats,
+                    bind.parameters.iter(),
+                    result_formats,
+                )
+                .await?;
             wire::message(&mut peer.output, b'2', |_| {});
         }
         Frontend::DescribeStatement(name) => {

@@ -69,3 +69,39 @@ fn others_go_on_beside_a_long_value() {
     assert_eq!(other.run(short).value(), "0");
     home.assert_no_panic();
 }
+
+/// Reading a long statement, and finding out what it means, is no reason for others to wait.
+#[test]
+fn others_go_on_beside_a_long_text() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut long = server.connect();
+    let mut other = server.connect();
+    long.run("create table t (a int, b text)");
+    let rows: Vec<String> = (0..200_000).map(|i| format!("({i}, 'v{i}')")).collect();
+    let insert = format!("insert into t values {}", rows.join(", "));
+    long.start(&insert).expect("sent");
+    let (mut slowest, mut asked) = (Duration::ZERO, 0);
+    let inserted = loop {
+        if let Some(answer) = long.poll(Duration::ZERO).expect("a connection") {
+            break answer;
+        }
+        let began = Instant::now();
+        assert_eq!(other.run("select 1").value(), "1");
+        slowest = slowest.max(began.elapsed());
+        asked += 1;
+    };
+    assert_eq!(inserted.code(), "");
+    assert!(
+        asked > 10 && slowest < Duration::from_secs(1),
+        "{asked} times, {slowest:?}"
+    );
+    assert_eq!(other.run("select sum(a) from t").value(), "19999900000");
+    // A timeout ends that, too.
+    long.run("set statement_timeout = '50ms'");
+    let began = Instant::now();
+    let answer = long.query(&insert).expect("an answer");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert_eq!(answer.code(), "57014", "{answer:?}");
+    home.assert_no_panic();
+}

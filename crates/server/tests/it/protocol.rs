@@ -675,6 +675,7 @@ fn what_runs_at_once_is_answered_as_its_messages_are() {
                 "update t set b = b || 'x' where a > $1 returning a, b",
             ),
             ("div", "select 10 / $1"),
+            ("zero", "select a from t where a > 1 / 0"),
             ("says", "select says($1)"),
             ("show", "show work_mem"),
             ("set", "set work_mem = '8MB'"),
@@ -698,6 +699,7 @@ fn what_runs_at_once_is_answered_as_its_messages_are() {
             ("one", &[Some("2")], &[0, 1], "2TDCZ"),
             ("one", &[Some("7")], &[], "2TCZ"),
             ("one", &[None], &[], "2TCZ"),
+            ("zero", &[], &[], "EZ"),
             // Of Bind itself, then of Execute, then of the commit.
             ("one", &[Some("x")], &[], "EZ"),
             ("one", &[], &[], "EZ"),

@@ -67,7 +67,7 @@ mod with;
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, SqlType, oid, stack};
+use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, oid, stack};
 
 use crate::catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use crate::command::{Bound, BoundStatement};
@@ -391,6 +391,7 @@ impl<'a> Binder<'a> {
     /// One level deeper.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         stack::check()?;
+        interrupt::poll()?;
         f(self)
     }
 

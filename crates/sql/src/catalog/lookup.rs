@@ -276,6 +276,12 @@ impl Catalog {
             .is_some_and(|r| r.oid() == relation.oid())
     }
 
+    /// A type that is not built in, that of a relation's rows included.
+    pub fn user_type(&self, ty: Oid) -> Option<Arc<TypeDef>> {
+        let made = self.made_type(ty).cloned();
+        made.or_else(|| self.composite(ty))
+    }
+
     /// A composite type: one made as such, or that of a relation's rows.
     pub fn composite(&self, ty: Oid) -> Option<Arc<TypeDef>> {
         if !made::is_composite(ty) {

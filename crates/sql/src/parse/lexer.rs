@@ -3,7 +3,7 @@
 //! Tokens keep their byte range in the whole text, so that any error can point at it.
 
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Result, interrupt};
 
 use super::unicode::{Fault, Units, unescape};
 
@@ -83,6 +83,7 @@ fn tokens_of(sql: &str, with_dots: bool) -> Result<Vec<Token>> {
     };
     let mut tokens = Vec::with_capacity(sql.len() / 4 + 1);
     loop {
+        interrupt::poll()?;
         let token = lexer.next()?;
         let end = token.kind == Kind::End;
         tokens.push(token);

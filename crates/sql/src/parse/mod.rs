@@ -40,7 +40,7 @@ pub(crate) mod walk;
 mod window;
 
 use throng_types::error::state;
-use throng_types::{Error, Result, stack};
+use throng_types::{Error, Result, interrupt, stack};
 
 use crate::io::scalar::is_space;
 use ast::{Name, Parsed, Pos, Statement};
@@ -290,6 +290,7 @@ impl<'a> Parser<'a> {
     /// Runs `f` one level deeper; 54001 where that is too deep.
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         stack::check()?;
+        interrupt::poll()?;
         self.depth += 1;
         let result = f(self);
         self.depth -= 1;

@@ -20,15 +20,24 @@ pub(super) fn suspects<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<Expr> {
 }
 
 fn collect(plan: &Plan, found: &mut Vec<Expr>) {
-    // The rows of VALUES are computed in any case.
-    if !matches!(plan.node, Node::Values { .. }) {
-        plan.own_exprs(&mut |e| {
-            if e.any(&mut may_fail) {
-                found.push(e.clone());
-            }
-        });
-    }
+    // The rows of VALUES are computed in any case: only what fails without parameters is of interest.
+    let is_values = matches!(plan.node, Node::Values { .. });
+    plan.own_exprs(&mut |e| {
+        if e.any(&mut |node| may_fail(node) && !(is_values && has_parameters(node))) {
+            found.push(e.clone());
+        }
+    });
     plan.children().into_iter().for_each(|p| collect(p, found));
+}
+
+/// Whether one of these expressions holds a constant part without parameters: it failed when it was folded.
+pub(super) fn fail_at_bind(suspects: &[Expr]) -> bool {
+    let failed = |node: &Expr| may_fail(node) && !has_parameters(node);
+    suspects.iter().any(|e| e.any(&mut |node| failed(node)))
+}
+
+fn has_parameters(expr: &Expr) -> bool {
+    expr.any(&mut |node| matches!(node, Expr::Param(..)))
 }
 
 /// Whether this node is constant and may still fail.

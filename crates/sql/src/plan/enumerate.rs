@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use throng_types::interrupt;
 
 /// Relations by their numbers, as bits.
 pub(super) type Set = u64;
@@ -91,6 +92,10 @@ pub(super) fn cheapest(edges: &[Set], joins: &mut dyn Joins) -> Option<Table> {
 fn search(mut pairs: Vec<(Set, Set)>, joins: &mut dyn Joins, table: &mut Table) {
     pairs.sort_by_key(|(a, b)| (a | b).count_ones());
     for (a, b) in pairs {
+        // Who asked learns of it at the next look.
+        if interrupt::poll().is_err() {
+            return;
+        }
         offer(a, b, joins, table);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use throng_types::{Error, Result};
+use throng_types::{Error, Result, interrupt};
 
 use super::access::Wanted;
 use super::enumerate::{self, Best, Joins, MOST_RELATIONS, Set, Table, Way, bits};
@@ -308,6 +308,7 @@ impl Planner<'_> {
             failed: None,
         };
         let found = enumerate::cheapest(&edges, &mut search);
+        interrupt::look()?;
         if let Some(e) = search.failed {
             return Err(e);
         }

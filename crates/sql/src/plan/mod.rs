@@ -48,7 +48,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use throng_types::{Datum, Error, Oid, Result, SqlType, stack};
+use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, stack};
 
 use crate::catalog::Catalog;
 use crate::expr::{Expr, Once, ParamId, RelId, Var};
@@ -170,6 +170,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         parts: Vec::new(),
         outer_params: planner.next_param,
         once: planner.next_once,
+        fails_at_bind: constant::fail_at_bind(&suspects),
         suspects,
         params,
         output,
@@ -403,6 +404,7 @@ impl Planner<'_> {
             )),
             mut other => {
                 stack::check()?;
+                interrupt::poll()?;
                 let mut failed = None;
                 other.for_each_child_mut(&mut |child| {
                     if failed.is_none() {

@@ -48,6 +48,8 @@ pub struct PlannedStatement {
     pub once: u32,
     /// Expressions with constant parts that may fail, be there rows or not.
     pub suspects: Vec<Expr>,
+    /// One of them needs no parameters: PostgreSQL, which plans at Bind, fails there.
+    pub fails_at_bind: bool,
     /// Types of `$1`, ….
     pub params: Vec<SqlType>,
     /// What the client is told about the rows; empty where there are none.
@@ -91,6 +93,7 @@ impl PlannedStatement {
             outer_params: 0,
             once: 0,
             suspects: Vec::new(),
+            fails_at_bind: false,
             params: Vec::new(),
             output: Vec::new(),
             locks: Vec::new(),

@@ -5,7 +5,7 @@
 //!             ─► Distinct ─► Sort ─► LockRows ─► Limit ─► Project (targets alone)
 //! ```
 
-use throng_types::{Result, SqlType, oid, stack};
+use throng_types::{Result, SqlType, interrupt, oid, stack};
 
 use super::access::Wanted;
 use super::cost;
@@ -44,6 +44,7 @@ fn is_chain(left: &Query, right: &Query, all: bool) -> bool {
 impl Planner<'_> {
     pub(super) fn query(&mut self, query: &Query) -> Result<Built> {
         stack::check()?;
+        interrupt::poll()?;
         match &query.body {
             Body::Select(select) => self.select(query, select),
             Body::Values { rows, columns } => {

@@ -1,0 +1,339 @@
+//! How statements get their meaning and their plans: on the event loop, or on another thread where that takes long.
+//!
+//! ```text
+//! text ─ parse ─► statement ─ bind ─► query ─ plan ─► plan
+//!   └────────────────┴── each within a turn of the loop, else begun anew on a thread of its own
+//! ```
+//! A thread that is not the session's knows the definitions, [`Names`] and [`Ways`]. What asks the session for more, such as a
+//! constant of a `reg*` type, is understood on the loop, however long that takes.
+
+use std::sync::Arc;
+
+use throng_sql::bind::{self, BindContext};
+use throng_sql::catalog::{Catalog, TableDef};
+use throng_sql::command::{Bound, BoundStatement};
+use throng_sql::func::{EvalContext, EvalStop};
+use throng_sql::parse::{
+    self,
+    ast::{Parsed, Statement},
+};
+use throng_sql::plan::{
+    self, Node, Plan, PlanContext, PlannedStatement, StatementTag, Stats, TableSize,
+};
+use throng_sql::query::{BoundQuery, QueryKind};
+use throng_sql::settings::Id;
+use throng_types::{Error, Oid, Result, SqlType, interrupt};
+
+use super::Session;
+use super::plans::Known;
+use super::query::columns;
+use crate::analytics::Analytics;
+use crate::engine::Engine;
+use crate::offload;
+use crate::store::Store;
+
+/// How much dearer than the cheapest plan one may be that the analytics pool can run: it has several cores, works on columns and spills.
+const WORTH_OF_THE_POOL: f64 = 4.0;
+
+/// Bytes of a text that is not parsed on an event loop.
+const LONG_TEXT: usize = 1 << 18;
+
+/// Sizes for the planner, from the storage itself.
+struct StoreStats<'a> {
+    store: &'a Store,
+    catalog: &'a Catalog,
+}
+
+impl Stats for StoreStats<'_> {
+    fn table_size(&self, table: Oid) -> TableSize {
+        let Some(def) = self.catalog.table(table) else {
+            return TableSize {
+                pages: 0,
+                rows: 0.0,
+            };
+        };
+        let pages = self.store.pool.blocks(def.file).unwrap_or(0);
+        let rows = match self.catalog.stats_of(table) {
+            // Rows grow with pages since ANALYZE.
+            Some(stats) if stats.pages > 0 => {
+                stats.rows / f64::from(stats.pages) * f64::from(pages)
+            }
+            _ => estimate_rows(def, pages),
+        };
+        TableSize { pages, rows }
+    }
+}
+
+/// Rows of a table that was never analyzed: as many as its columns' usual widths let fit.
+fn estimate_rows(def: &TableDef, pages: u32) -> f64 {
+    /// Tuple header, slot and row head.
+    const OVERHEAD: u32 = 40;
+    /// PostgreSQL's guess for a column of varying length.
+    const VARYING: u32 = 32;
+    let width: u32 = def
+        .columns
+        .iter()
+        .map(|c| {
+            c.ty.info()
+                .map_or(VARYING, |info| u32::try_from(info.len).unwrap_or(VARYING))
+        })
+        .sum();
+    f64::from(pages) * (8160 / (OVERHEAD + width).max(1)).max(1) as f64
+}
+
+/// Where a session's names are sought.
+#[derive(Clone)]
+struct Names {
+    search_path: Vec<Oid>,
+    creation_schema: Option<Oid>,
+    temporary_schema: Option<Oid>,
+    user: Oid,
+}
+
+/// What a session's settings let plans do.
+#[derive(Clone)]
+struct Ways {
+    temporary_schema: Option<Oid>,
+    enable_seqscan: bool,
+    enable_indexscan: bool,
+    enable_hashjoin: bool,
+    enable_nestloop: bool,
+    join_collapse_limit: i64,
+    from_collapse_limit: i64,
+    /// SELECTs that cost more run on the analytics pool. Below 0: none does.
+    analytics_above_cost: f64,
+}
+
+impl Names {
+    fn bind(
+        &self,
+        statement: &Statement,
+        sql: &str,
+        params: &[SqlType],
+        (catalog, eval): (&Catalog, EvalContext<'_>),
+        prepared: &dyn Fn(&str) -> Option<Vec<SqlType>>,
+    ) -> Result<Bound> {
+        let ctx = BindContext {
+            catalog,
+            search_path: &self.search_path,
+            creation_schema: self.creation_schema,
+            temporary_schema: self.temporary_schema,
+            user: self.user,
+            params,
+            eval,
+            prepared,
+        };
+        bind::bind(statement, sql, &ctx)
+    }
+}
+
+impl Ways {
+    fn plan(
+        &self,
+        query: BoundQuery,
+        engine: &Engine,
+        (catalog, eval): (&Catalog, EvalContext<'_>),
+    ) -> Result<PlannedStatement> {
+        let stats = StoreStats {
+            store: &engine.store,
+            catalog,
+        };
+        let mut ctx = PlanContext {
+            catalog,
+            stats: &stats,
+            eval,
+            temporary_schema: self.temporary_schema,
+            enable_seqscan: self.enable_seqscan,
+            enable_indexscan: self.enable_indexscan,
+            enable_hashjoin: self.enable_hashjoin,
+            enable_nestloop: self.enable_nestloop,
+            join_collapse_limit: self.join_collapse_limit,
+            from_collapse_limit: self.from_collapse_limit,
+        };
+        let analytics = engine.analytics();
+        let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))
+        else {
+            return plan::plan(query, &ctx);
+        };
+        let planned = plan::plan(query.clone(), &ctx)?;
+        if !self.is_dear(&planned.root) || analytics.accepts(&planned) {
+            return Ok(planned);
+        }
+        // Where only the way to a few rows keeps a big query off the analytics pool, it takes another.
+        (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
+        let by_scans = plan::plan(query, &ctx)?;
+        let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
+        if near && analytics.accepts(&by_scans) {
+            return Ok(by_scans);
+        }
+        let parts = self.parts_elsewhere(&planned, analytics.as_ref());
+        Ok(PlannedStatement { parts, ..planned })
+    }
+
+    fn is_dear(&self, plan: &Plan) -> bool {
+        let above = self.analytics_above_cost;
+        above >= 0.0 && plan.cost.total > above
+    }
+
+    /// The operators that the pool is to run where it cannot run the whole query: big aggregates, as these give few rows.
+    fn parts_elsewhere(&self, plan: &PlannedStatement, pool: &dyn Analytics) -> Vec<u32> {
+        let mut parts = Vec::new();
+        for top in plan.subplans.iter().chain([&plan.root]) {
+            self.find_parts(top, pool, &mut parts);
+        }
+        parts
+    }
+
+    fn find_parts(&self, plan: &Plan, pool: &dyn Analytics, parts: &mut Vec<u32>) {
+        if !self.is_dear(plan) {
+            return;
+        }
+        if matches!(plan.node, Node::Aggregate(_)) && pool.accepts_part(plan) {
+            parts.push(plan.id);
+            return;
+        }
+        for child in plan.children() {
+            self.find_parts(child, pool, parts);
+        }
+    }
+}
+
+/// A data statement that is understood.
+pub(super) struct Understood {
+    pub params: Vec<SqlType>,
+    pub plan: Arc<PlannedStatement>,
+    pub notices: Vec<Error>,
+}
+
+impl Session {
+    fn names(&self, catalog: &Catalog) -> Names {
+        let role = self.role();
+        Names {
+            search_path: self.search_path(catalog),
+            creation_schema: catalog.creation_schema(&self.path_setting(), &role.name),
+            temporary_schema: self.temporary.schema(catalog),
+            user: role.oid,
+        }
+    }
+
+    fn ways(&self, catalog: &Catalog) -> Ways {
+        let settings = self.settings.borrow();
+        Ways {
+            temporary_schema: self.temporary.schema(catalog),
+            enable_seqscan: settings.bool(Id::EnableSeqscan),
+            enable_indexscan: settings.bool(Id::EnableIndexscan),
+            enable_hashjoin: settings.bool(Id::EnableHashjoin),
+            enable_nestloop: settings.bool(Id::EnableNestloop),
+            join_collapse_limit: settings.int(Id::JoinCollapseLimit),
+            from_collapse_limit: settings.int(Id::FromCollapseLimit),
+            analytics_above_cost: self.asked().analytics_above_cost,
+        }
+    }
+
+    /// Whether a plan is one for the analytics pool, if it may run there.
+    pub(super) fn is_big(&self, plan: &PlannedStatement) -> bool {
+        let above = self.asked().analytics_above_cost;
+        let is_dear = above >= 0.0 && plan.root.cost.total > above;
+        plan.tag == StatementTag::Select && is_dear
+    }
+
+    pub(super) fn bind_statement(
+        &self,
+        statement: &Statement,
+        sql: &str,
+        params: &[SqlType],
+    ) -> Result<Bound> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let prepared = |name: &str| self.parameters_of(name);
+        let by = (&**catalog, host.eval());
+        self.names(&catalog)
+            .bind(statement, sql, params, by, &prepared)
+    }
+
+    pub(super) fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {
+        let catalog = self.catalog();
+        self.plan_in(query, &catalog)
+    }
+
+    pub(super) fn plan_in(&self, query: BoundQuery, catalog: &Catalog) -> Result<PlannedStatement> {
+        let host = self.host(catalog);
+        self.ways(catalog)
+            .plan(query, &self.engine, (catalog, host.eval()))
+    }
+
+    /// A text's statements.
+    pub(super) async fn parsed(&self, sql: &str) -> Result<Vec<Parsed>> {
+        if sql.len() < LONG_TEXT
+            && let Some(parsed) = interrupt::bounded(|| parse::parse(sql))
+        {
+            return parsed;
+        }
+        let text: Arc<str> = sql.into();
+        self.aside(move |_| parse::parse(&text)).await
+    }
+
+    /// Binds and plans a data statement.
+    pub(super) async fn understand_data(
+        &self,
+        statement: &Arc<Statement>,
+        sql: &str,
+        params: &[SqlType],
+    ) -> Result<Understood> {
+        let catalog = self.catalog();
+        let (names, ways) = (self.names(&catalog), self.ways(&catalog));
+        let (catalog, engine) = (Arc::clone(&catalog), self.engine.clone());
+        let (statement, sql) = (statement.clone(), Arc::<str>::from(sql));
+        let params = params.to_vec();
+        self.aside(move |eval| {
+            // EXECUTE, whose parameters are asked for, is no data statement.
+            let bound = names.bind(&statement, &sql, &params, (&catalog, eval), &|_| None)?;
+            let BoundStatement::Query(query) = bound.statement else {
+                return Err(Error::internal("a data statement that is none"));
+            };
+            Ok(Understood {
+                params: query.params.clone(),
+                plan: Arc::new(ways.plan(*query, &engine, (&catalog, eval))?),
+                notices: bound.notices,
+            })
+        })
+        .await
+    }
+
+    /// The same, with what is known of it from then on.
+    pub(super) async fn known_data(
+        &self,
+        statement: Arc<Statement>,
+        sql: &str,
+        params: &[SqlType],
+    ) -> Result<Known> {
+        let Understood { params, plan, .. } = self.understand_data(&statement, sql, params).await?;
+        let known = Known::new(sql, Some(statement), params, columns(&plan));
+        Ok(known.planned(plan, &self.engine.store, &self.catalog()))
+    }
+
+    /// What `work` gives, which may be begun more than once: here, or on another thread where it takes longer than a turn.
+    pub(super) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl Fn(EvalContext<'_>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        if let Some(done) = interrupt::bounded(|| work(host.eval())) {
+            return done;
+        }
+        let work = Arc::new(work);
+        let there = work.clone();
+        let plain = self.trigger_depth() == 0;
+        let done = offload::aside(
+            move |eval| there(eval).map_err(EvalStop::Error),
+            host.eval(),
+            plain.then(|| Arc::clone(&catalog)),
+            self.handle.cancel_flag(),
+        );
+        match done.await? {
+            Some(done) => Ok(done),
+            None => work(host.eval()),
+        }
+    }
+}
