@@ -279,13 +279,17 @@ impl Session {
     }
 
     /// What a text of the extended protocol means: as the core knows it, or by parsing and understanding it.
-    pub(super) async fn known_text(&mut self, sql: &str, types: &[SqlType]) -> Result<Rc<Known>> {
+    pub(super) async fn known_text(
+        &mut self,
+        sql: &str,
+        types: &[SqlType],
+    ) -> Result<(PlanKey, Rc<Known>)> {
         let key = self.plan_key();
         let mut name = std::mem::take(&mut self.name);
         plans::name_of(sql, types, &mut name);
         let found = plans::find(key, &name).flatten();
         let known = match found.filter(|known| !known.is_outgrown(&self.engine.store)) {
-            Some(known) => Ok(known),
+            Some(known) => Ok((key, known)),
             None => Box::pin(self.learn_text(sql, types, &name)).await,
         };
         self.name = name;
@@ -293,7 +297,12 @@ impl Session {
     }
 
     #[cold]
-    async fn learn_text(&mut self, sql: &str, types: &[SqlType], name: &str) -> Result<Rc<Known>> {
+    async fn learn_text(
+        &mut self,
+        sql: &str,
+        types: &[SqlType],
+        name: &str,
+    ) -> Result<(PlanKey, Rc<Known>)> {
         let mut statements = self.parsed(sql).await?;
         if statements.len() > 1 {
             return Err(Error::new(
@@ -312,7 +321,7 @@ impl Session {
         if known.plan.is_some() {
             plans::keep(key, name, Some(known.clone()));
         }
-        Ok(known)
+        Ok((key, known))
     }
 
     /// A prepared statement of the protocol.
@@ -321,14 +330,14 @@ impl Session {
         sql: &str,
         types: Vec<SqlType>,
     ) -> Result<Prepared> {
-        let known = self.known_text(sql, &types).await?;
+        let (key, known) = self.known_text(sql, &types).await?;
         if let Some(statement) = &known.statement {
             self.refuse_if_failed(statement)?;
         }
         self.begin_if_idle();
         Ok(Prepared {
             declared: types,
-            known: RefCell::new((self.plan_key(), known)),
+            known: RefCell::new((key, known)),
             from_sql: false,
             made_at: now(),
         })
@@ -365,7 +374,7 @@ impl Session {
         let now = if prepared.from_sql {
             Rc::new(self.understood(sql, known.statement.clone(), types).await?)
         } else {
-            self.known_text(sql, types).await?
+            self.known_text(sql, types).await?.1
         };
         let told = |columns: &Option<Arc<RowShape>>| -> Option<Vec<(String, SqlType)>> {
             let fields = columns.as_ref()?.fields.iter();
@@ -459,19 +468,27 @@ impl Session {
             ));
         }
         self.has_room_to_prepare()?;
-        let known = Rc::new(self.understood(sql, Some(statement), &types).await?);
-        if let Some(plan) = &known.plan {
+        let (key, known) = loop {
+            let (version, key) = (self.database.version(), self.plan_key());
+            let known = self
+                .understood(sql, Some(statement.clone()), &types)
+                .await?;
+            let Some(plan) = &known.plan else {
+                break (key, known);
+            };
             // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
-            self.lock_tables(&plan.locks).await?;
-            let transaction = self.transaction()?;
-            transaction.used.set(true);
-            if transaction.txn.isolation().keeps_snapshot() {
-                drop(transaction.txn.snapshot());
+            if self.lock_planned(plan, version).await? {
+                let transaction = self.transaction()?;
+                transaction.used.set(true);
+                if transaction.txn.isolation().keeps_snapshot() {
+                    drop(transaction.txn.snapshot());
+                }
+                break (key, known);
             }
-        }
+        };
         let prepared = Prepared {
             declared: types,
-            known: RefCell::new((self.plan_key(), known)),
+            known: RefCell::new((key, Rc::new(known))),
             from_sql: true,
             made_at: now(),
         };
