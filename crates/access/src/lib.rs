@@ -17,6 +17,6 @@ mod view;
 pub use admit::admit_write;
 pub use free::FreeSpaceForm;
 pub use heap::tuple::TupleHeader;
-pub use heap::{Change, Heap, Liveness, TupleBatch};
+pub use heap::{Change, Fetched, Heap, Liveness, TupleBatch};
 pub use relation::{RelCounts, RelState, RelationStore};
 pub use view::{Gaps, RowLockMode, TxContext, Visibility, XidStatus};

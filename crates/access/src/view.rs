@@ -149,6 +149,12 @@ pub trait Visibility {
     fn is_settled(&self, _header: &TupleHeader) -> bool {
         false
     }
+
+    /// Whether nobody sees this version, now or later, by commits that are on disk. No is always a right answer. Called from
+    /// optimistic reads too.
+    fn is_gone(&self, _header: &TupleHeader) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

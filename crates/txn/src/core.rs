@@ -166,6 +166,14 @@ impl Core {
         self.clock.prunable()
     }
 
+    /// Whether a commit is on disk and seen by every snapshot there is or will be, as of now where many have come of late.
+    pub(crate) fn is_past(&self, csn: Csn) -> bool {
+        csn <= self.clock.horizon() || {
+            self.prunable();
+            csn <= self.clock.horizon()
+        }
+    }
+
     /// Nothing is left to do for the background thread.
     pub(crate) fn is_settled(&self) -> bool {
         self.clock.is_settled() && self.doomed.lock().is_empty()

@@ -207,6 +207,18 @@ impl Visibility for Snapshot {
         made && (t.xmax_is_void() || !self.sees(t.xmax, t.cmax))
     }
 
+    fn is_gone(&self, t: &TupleHeader) -> bool {
+        if t.xmin_aborted() || t.xmax_seen_by_all() {
+            return true;
+        }
+        let core = self.session.core();
+        if !t.xmin_seen_by_all() && core.status.standing(t.xmin) == Standing::Aborted {
+            return true;
+        }
+        !t.xmax_is_void()
+            && matches!(core.status.standing(t.xmax), Standing::Committed(csn) if core.is_past(csn))
+    }
+
     fn is_settled(&self, t: &TupleHeader) -> bool {
         let core = self.session.core();
         let horizon = core.clock.horizon();

@@ -234,6 +234,12 @@ pub fn remove(page: &mut impl PageEdit, slots: &[usize]) {
     page.write(OFF_GARBAGE, &(garbage as u16).to_le_bytes());
 }
 
+/// Takes the mark off a leaf's entry: its row is there again.
+pub fn unmark(page: &mut impl PageEdit, at: usize) {
+    let slot = Node::read(page.bytes()).slot(at);
+    page.write(SLOTS + SLOT * at, &slot.encode().to_le_bytes());
+}
+
 /// Points slot `at` of an inner node at another child.
 pub fn set_child(page: &mut impl PageEdit, at: usize, child: BlockNo) {
     let off = Node::read(page.bytes()).slot(at).off.into();

@@ -13,6 +13,8 @@
 //!   coupling: Leis, Scheibner, Kemper, Neumann, "The ART of Practical Synchronization", 2016).
 //! * Every call is restartable: `Err(Interrupt::Wait)` means no latch held and nothing changed.
 //! * A split or a page's deletion is one log record, whatever pages it takes: no crash leaves half of one.
+//! * Readers mark the entries of rows that are dead to everybody; others skip them, and they go before a page is split
+//!   ([`dead`]).
 //!
 //! Invariants, which [`check`] verifies:
 //!
@@ -30,6 +32,7 @@
 
 mod build;
 pub mod check;
+mod dead;
 mod edit;
 pub mod node;
 mod run;
@@ -51,6 +54,7 @@ use throng_types::{BlockNo, Error, FileId, PageId, Xid};
 
 use crate::admit::admit_write;
 pub use build::Builder;
+pub use dead::LeafVersion;
 use edit::{Bytes, Keys, Limit, PageEdit, Shape};
 pub use node::MAX_KEY;
 pub use run::Run;

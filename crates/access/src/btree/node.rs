@@ -38,8 +38,10 @@
 use std::cmp::Ordering;
 
 use throng_buffer::PageRef;
-use throng_types::page::{KIND_BTREE_INNER, KIND_BTREE_LEAF, OFF_CHECKSUM, OFF_UPPER, PAGE_SIZE};
-use throng_types::{BlockNo, Tid};
+use throng_types::page::{
+    KIND_BTREE_INNER, KIND_BTREE_LEAF, OFF_CHECKSUM, OFF_LSN, OFF_UPPER, PAGE_SIZE,
+};
+use throng_types::{BlockNo, Lsn, Tid};
 
 use crate::heap::page::PageBytes;
 
@@ -65,12 +67,23 @@ pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
 /// split always makes room.
 pub const MAX_KEY: usize = 2704;
 pub const MAX_ENTRY: usize = MAX_KEY + TID;
+/// The bit of a slot that marks the entry of a dead row.
+pub const MARK: u64 = 1 << 15;
+/// The byte of a slot that has this bit, and its place there.
+pub const MARK_BYTE: usize = MARK.trailing_zeros() as usize / 8;
+pub const MARK_BIT: u8 = 1 << (MARK.trailing_zeros() % 8);
+/// The bits of a slot that say where the cell is.
+const OFF_BITS: u64 = (1 << 14) - 1;
 /// Slots of a cache line or two, among which there is no need to guess.
 const FEW: usize = 16;
 
 const _: () = assert!(
     SLOTS.is_multiple_of(SLOT),
     "a slot is read as one aligned word"
+);
+const _: () = assert!(
+    PAGE_SIZE as u64 <= OFF_BITS,
+    "an empty cell lies at the page's end"
 );
 const _: () = assert!(
     MAX_ENTRY + 2 * (SLOT + MAX_ENTRY - HEAD) <= CAPACITY,
@@ -129,9 +142,10 @@ impl Slot {
         Slot {
             head: (word >> 32) as u32,
             len: (word >> 16) as u16,
-            off: word as u16,
+            off: (word & OFF_BITS) as u16,
         }
     }
+    /// The word of an entry that is not marked.
     #[inline]
     pub fn encode(self) -> u64 {
         u64::from(self.head) << 32 | u64::from(self.len) << 16 | u64::from(self.off)
@@ -140,6 +154,14 @@ impl Slot {
     #[inline]
     pub fn tail(self) -> usize {
         usize::from(self.len).saturating_sub(HEAD)
+    }
+}
+
+/// Takes all marks off a leaf's copy.
+pub fn unmark_all(page: &mut [u8; PAGE_SIZE]) {
+    let count = Node::read(page).count();
+    for slot in page[SLOTS..][..SLOT * count].chunks_exact_mut(SLOT) {
+        slot[MARK_BYTE] &= !MARK_BIT;
     }
 }
 
@@ -255,6 +277,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
         }
     }
     #[inline]
+    pub fn lsn(&self) -> Lsn {
+        Lsn(self.page.u64(OFF_LSN))
+    }
+    #[inline]
     pub fn is_leaf(&self) -> bool {
         self.kind == KIND_BTREE_LEAF
     }
@@ -352,8 +378,24 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     }
 
     #[inline]
+    fn word(&self, i: usize) -> u64 {
+        self.page.u64(SLOTS + SLOT * i)
+    }
+    #[inline]
     pub fn slot(&self, i: usize) -> Slot {
-        Slot::decode(self.page.u64(SLOTS + SLOT * i))
+        Slot::decode(self.word(i))
+    }
+    /// Whether a reader has found the row of a leaf's entry `i` dead to everybody.
+    #[inline]
+    pub fn is_marked(&self, i: usize) -> bool {
+        self.word(i) & MARK != 0
+    }
+    pub fn has_marked(&self) -> bool {
+        (0..self.count()).any(|i| self.is_marked(i))
+    }
+    /// The slots of a leaf whose entries are marked.
+    pub fn marked(&self) -> Vec<usize> {
+        (0..self.count()).filter(|i| self.is_marked(*i)).collect()
     }
     /// Where the part of the suffix that is in the cell begins.
     #[inline]

@@ -3,6 +3,7 @@
 //! A cursor keeps no page and no pin, only how far it has come: the key from which (or up to which) entries are still to be
 //! read. Each step descends to the leaf there, takes what is in range out of it, and moves on to the leaf's bound. So
 //! pages may be split, merged and freed between steps; every entry that stood still all the while is seen exactly once.
+//! Entries that are marked as dead rows' are passed over.
 
 use std::ops::Bound;
 
@@ -11,7 +12,10 @@ use throng_types::Tid;
 
 use super::node::{KeyBytes, Node};
 use super::tree::{Goal, Leaf, LowKey};
-use super::{BTree, ROOT};
+use super::{BTree, LeafVersion, ROOT};
+
+/// Leaves that a step looks at, at most: a long stretch of marked entries is no long turn.
+const LEAVES_A_STEP: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -180,6 +184,8 @@ pub struct Cursor {
     low: LowKey,
     /// Where the step that is under way ends.
     bound: Vec<u8>,
+    /// The leaf that was read last.
+    leaf: Option<LeafVersion>,
 }
 
 /// How a step over one leaf ended.
@@ -191,28 +197,35 @@ enum Reached {
 }
 
 impl BTree {
-    /// The tids of all entries that begin with `prefix`, in order, into `out`, which is emptied first. A row whose
-    /// versions did not all fit on a page has an entry a page, the newest one's last as a rule: files grow at their end.
+    /// The tids of all entries that begin with `prefix` and are not marked, in order, into `out`, which is emptied first. A row
+    /// whose versions did not all fit on a page has an entry a page, the newest one's last as a rule: files grow at their end.
+    /// Returns the last leaf that was read.
     ///
     /// An interrupted call starts over, so what may have very many entries is better read with a cursor. By the time a tid
     /// is used its row may have gone and another come in its place: one that no snapshot taken before can see.
-    pub fn get(&self, prefix: &[u8], out: &mut Vec<Tid>) -> Try<()> {
+    pub fn get(&self, prefix: &[u8], out: &mut Vec<Tid>) -> Try<LeafVersion> {
         out.clear();
         let mut from = Vec::new();
         let mut high = Vec::new();
         loop {
             let (taken, goal) = (out.len(), if from.is_empty() { prefix } else { &from[..] });
-            let more = self.read_leaf(Goal::Covering(goal), None, |Leaf { node, .. }| {
+            let (more, version) = self.read_leaf(Goal::Covering(goal), None, |leaf| {
+                let node = leaf.node;
                 out.truncate(taken);
                 let mut at = node.lower_bound(goal);
                 while at < node.count() && node.starts_with(at, prefix) {
-                    out.push(node.tid(at));
+                    if !node.is_marked(at) {
+                        out.push(node.tid(at));
+                    }
                     at += 1;
                 }
-                at >= node.count() && node.high_starts_with(prefix) && node.high_into(&mut high)
+                let more = at >= node.count()
+                    && node.high_starts_with(prefix)
+                    && node.high_into(&mut high);
+                (more, LeafVersion::of(&leaf))
             })?;
             if !more {
-                return Ok(());
+                return Ok(version);
             }
             std::mem::swap(&mut from, &mut high);
         }
@@ -231,6 +244,7 @@ impl BTree {
             batch: usize::MAX,
             low: LowKey::default(),
             bound: Vec::new(),
+            leaf: None,
         }
     }
 }
@@ -256,8 +270,13 @@ impl Cursor {
         self.done = false;
     }
 
-    /// Empties `tids` and puts the next ones there, in the cursor's direction: at least one, at most a leaf's. False
-    /// when there are no more.
+    /// The leaf on which the last step found what it gave.
+    pub fn leaf(&self) -> Option<LeafVersion> {
+        self.leaf
+    }
+
+    /// Empties `tids` and puts the next ones there, in the cursor's direction: at most a leaf's, and none where many leaves
+    /// held nothing to be read. False when there are no more.
     pub fn next(&mut self, tids: &mut Vec<Tid>) -> Try<bool> {
         self.step(tids)
     }
@@ -276,7 +295,10 @@ impl Cursor {
         mut note: impl FnMut(&[u8], Option<&[u8]>),
     ) -> Try<bool> {
         tids.clear();
-        while !self.done && tids.is_empty() {
+        for _ in 0..LEAVES_A_STEP {
+            if self.done || !tids.is_empty() {
+                break;
+            }
             let (start, end) = (self.start.clone(), self.end.clone());
             let mut noted: Option<(Vec<u8>, Option<Vec<u8>>)> = None;
             loop {
@@ -304,15 +326,18 @@ impl Cursor {
                 (self.start, self.end, self.done) = (start.clone(), end.clone(), false);
             }
         }
-        Ok(!tids.is_empty())
+        Ok(!self.done || !tids.is_empty())
     }
 
     fn step(&mut self, sink: &mut impl Sink) -> Try<bool> {
         sink.clear();
-        while !self.done && sink.is_empty() {
+        for _ in 0..LEAVES_A_STEP {
+            if self.done || !sink.is_empty() {
+                break;
+            }
             self.advance(sink)?;
         }
-        Ok(!sink.is_empty())
+        Ok(!self.done || !sink.is_empty())
     }
 
     /// Goes one leaf on.
@@ -330,31 +355,35 @@ impl Cursor {
             end,
             batch,
             bound,
+            leaf,
             ..
         } = self;
-        let (reached, right) =
-            tree.read_leaf(Goal::Covering(start), None, |Leaf { node, .. }| {
-                sink.clear();
-                let from = node.lower_bound(start);
-                let to = end
-                    .as_deref()
-                    .map_or(node.count(), |end| node.lower_bound_from(from, end))
-                    .max(from);
-                let stop = to.min(from.saturating_add(*batch));
-                (from..stop).for_each(|at| sink.take(&node, at));
-                if stop < to {
-                    node.key_into(stop, bound);
-                    return (Reached::Bound, 0);
-                }
-                let beyond = end
-                    .as_deref()
-                    .is_some_and(|end| node.compare_high(end).is_ge());
-                if beyond || !node.high_into(bound) {
-                    (Reached::End, 0)
-                } else {
-                    (Reached::Bound, node.right())
-                }
-            })?;
+        let (reached, right) = tree.read_leaf(Goal::Covering(start), None, |found| {
+            let node = found.node;
+            *leaf = Some(LeafVersion::of(&found));
+            sink.clear();
+            let from = node.lower_bound(start);
+            let to = end
+                .as_deref()
+                .map_or(node.count(), |end| node.lower_bound_from(from, end))
+                .max(from);
+            let stop = to.min(from.saturating_add(*batch));
+            (from..stop)
+                .filter(|at| !node.is_marked(*at))
+                .for_each(|at| sink.take(&node, at));
+            if stop < to {
+                node.key_into(stop, bound);
+                return (Reached::Bound, 0);
+            }
+            let beyond = end
+                .as_deref()
+                .is_some_and(|end| node.compare_high(end).is_ge());
+            if beyond || !node.high_into(bound) {
+                (Reached::End, 0)
+            } else {
+                (Reached::Bound, node.right())
+            }
+        })?;
         match reached {
             Reached::End => self.done = true,
             Reached::Bound => std::mem::swap(&mut self.start, &mut self.bound),
@@ -373,9 +402,12 @@ impl Cursor {
             batch,
             bound,
             low,
+            leaf,
             ..
         } = self;
-        let read = |Leaf { node, low, .. }: Leaf<'_>| {
+        let read = |found: Leaf<'_>| {
+            *leaf = Some(LeafVersion::of(&found));
+            let Leaf { node, low, .. } = found;
             sink.clear();
             let from = node.lower_bound(start);
             let to = end
@@ -383,7 +415,10 @@ impl Cursor {
                 .map_or(node.count(), |end| node.lower_bound(end))
                 .max(from);
             let stop = from.max(to.saturating_sub(*batch));
-            (stop..to).rev().for_each(|at| sink.take(&node, at));
+            (stop..to)
+                .rev()
+                .filter(|at| !node.is_marked(*at))
+                .for_each(|at| sink.take(&node, at));
             if stop > from {
                 node.key_into(stop, bound);
                 return Reached::Bound;

@@ -64,8 +64,11 @@ pub(super) enum Coming {
 }
 
 impl BTree {
-    /// Splits the leaf that `entry` belongs on, unless there is room by now.
+    /// Splits the leaf that `entry` belongs on, unless there is room by now or marked entries can go instead.
     pub(super) fn make_room(&self, entry: &[u8], coming: Coming, xid: Xid) -> Try<()> {
+        if self.forget_marked(entry, xid)? {
+            return Ok(());
+        }
         let mut vain = 0;
         loop {
             admit_write(&self.pool)?;

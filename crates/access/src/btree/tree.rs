@@ -248,15 +248,21 @@ impl BTree {
         }
     }
 
-    /// Puts an entry on the leaf where it belongs; false when that is full.
+    /// Puts an entry on the leaf where it belongs; false when that is full, or would have to be rebuilt with marked entries.
     pub(super) fn put(&self, leaf: ExclusiveGuard<'_>, entry: &[u8], xid: Xid) -> bool {
         let node = Node::read(&*leaf);
         let at = node.lower_bound(entry);
         if node.is_at(at, entry) {
+            if node.is_marked(at) {
+                let mut mtr = Mtr::new(&self.pool, xid);
+                let page = mtr.add(leaf);
+                edit::unmark(&mut MtrPage::new(&mut mtr, page), at);
+                mtr.commit();
+            }
             return true;
         }
         let room = edit::room(&node, self.limit, at, entry);
-        if room == Room::None {
+        if room == Room::None || room == Room::Rebuilt && node.has_marked() {
             return false;
         }
         let mut mtr = Mtr::new(&self.pool, xid);

@@ -60,7 +60,7 @@ impl BTree {
         }
     }
 
-    /// Asks `check` about every entry that begins with `key`, from `first` on to the right.
+    /// Asks `check` about every entry that begins with `key` and is not marked, from `first` on to the right.
     fn check_equal(
         &self,
         first: &ExclusiveGuard<'_>,
@@ -73,7 +73,11 @@ impl BTree {
             let node = Node::read(&**next.as_ref().unwrap_or(first));
             let mut at = node.lower_bound(key);
             while at < node.count() && node.starts_with(at, key) {
-                match check(node.tid(at))? {
+                let standing = match node.is_marked(at) {
+                    true => Conflict::Dead,
+                    false => check(node.tid(at))?,
+                };
+                match standing {
                     Conflict::None => {}
                     Conflict::Dead if next.is_none() => dead.push(at),
                     Conflict::Dead => {}
@@ -89,8 +93,8 @@ impl BTree {
         }
     }
 
-    /// Takes out what `check` has called dead, keeping the latch.
-    fn forget<'p>(
+    /// Takes dead entries out, keeping the latch.
+    pub(super) fn forget<'p>(
         &'p self,
         leaf: ExclusiveGuard<'p>,
         dead: &[usize],

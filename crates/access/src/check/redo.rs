@@ -9,11 +9,14 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use throng_buffer::page_is_intact;
 use throng_disk::RelFiles;
-use throng_types::page::{self, KIND_HEAP, OFF_CHECKSUM, OFF_KIND, OFF_LSN, OFF_UPPER, PAGE_SIZE};
+use throng_types::page::{
+    self, KIND_BTREE_LEAF, KIND_HEAP, OFF_CHECKSUM, OFF_KIND, OFF_LSN, OFF_UPPER, PAGE_SIZE,
+};
 use throng_types::{FileId, Lsn, PageId, Result};
 use throng_wal::{Edit, Ops, Reader, Record};
 
 use super::Fault;
+use crate::btree::node;
 use crate::heap::page::{PageBytes, slot_count, tuple};
 use crate::heap::tuple::{HINTS, OFF_FLAGS};
 
@@ -36,6 +39,9 @@ pub fn comparable(page: &Bytes) -> Box<Bytes> {
                 kept[at + OFF_FLAGS] &= !(HINTS as u8);
             }
         }
+    }
+    if page[OFF_KIND] == KIND_BTREE_LEAF {
+        node::unmark_all(&mut kept);
     }
     kept
 }

@@ -34,7 +34,7 @@ use crate::relation::RelState;
 
 pub use copy::Kept;
 pub use prune::Pruned;
-pub use read::{RowAt, TupleBatch};
+pub use read::{Fetched, RowAt, TupleBatch};
 pub use update::VersionRef;
 pub use vacuum::PageVacuumed;
 

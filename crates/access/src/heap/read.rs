@@ -170,6 +170,17 @@ impl<P: PageBytes> Iterator for Chain<'_, P> {
     }
 }
 
+/// What an index entry leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// The version that is shown.
+    Version(Tid),
+    /// None that is shown.
+    Nothing,
+    /// Nobody sees a version there, now or later, by commits that are on disk: the entry may be marked.
+    Dead,
+}
+
 impl Heap {
     /// The row that an index entry leads to, as `vis` shows it: its bytes into `out`, its version's tid returned.
     ///
@@ -180,29 +191,40 @@ impl Heap {
         vis: &(impl Visibility + ?Sized),
         out: &mut Vec<u8>,
     ) -> Try<Option<Tid>> {
-        self.fetch_first(root, vis, PAGE_SIZE, out)
+        let fetched = self.fetch_first(root, vis, PAGE_SIZE, out)?;
+        Ok(match fetched {
+            Fetched::Version(tid) => Some(tid),
+            Fetched::Nothing | Fetched::Dead => None,
+        })
     }
 
-    /// As [`Heap::fetch`], for who needs no more of the row than its first `most` bytes: cold memory is not read for nothing.
+    /// As [`Heap::fetch`], for who needs no more of the row than its first `most` bytes, so that cold memory is not read for
+    /// nothing, and marks entries of dead rows.
     pub fn fetch_first(
         &self,
         root: Tid,
         vis: &(impl Visibility + ?Sized),
         most: usize,
         out: &mut Vec<u8>,
-    ) -> Try<Option<Tid>> {
+    ) -> Try<Fetched> {
         let near = page::slot_offset(root.slot.max(1));
         self.pool
             .read_near(self.page_id(root.block), near, |page: &PageRef<'_>| {
                 out.clear();
                 vis.again();
-                let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;
+                let mut chain = Chain::new(page, root);
+                let Some(seen) = chain.find(|version| vis.visible(&version.header)) else {
+                    return match is_gone(page, root, vis) {
+                        true => Fetched::Dead,
+                        false => Fetched::Nothing,
+                    };
+                };
                 page.append_to(
                     seen.at + TUPLE_HEADER,
                     seen.len.saturating_sub(TUPLE_HEADER).min(most),
                     out,
                 );
-                Some(Tid::new(root.block, seen.slot))
+                Fetched::Version(Tid::new(root.block, seen.slot))
             })
     }
 
@@ -342,6 +364,22 @@ fn scan(
     }
     batch.copy(first, page);
     batch.in_place_order(first);
+}
+
+/// Whether what an entry named `root` for is gone for all.
+fn is_gone<P: PageBytes>(page: &P, root: Tid, vis: &(impl Visibility + ?Sized)) -> bool {
+    if !page::is_heap(page) {
+        return false;
+    }
+    match page::slot(page, root.slot) {
+        // Pruning went by the commit that ended the last version, which was on disk.
+        Slot::Dead => true,
+        Slot::Unused => false,
+        Slot::Normal { .. } | Slot::Redirect(_) => {
+            let mut versions = Chain::new(page, root).peekable();
+            versions.peek().is_some() && versions.all(|version| vis.is_gone(&version.header))
+        }
+    }
 }
 
 /// Whether each version on the page is there for all, or gone for all.

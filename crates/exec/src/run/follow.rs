@@ -1,6 +1,6 @@
 //! Reading heaps such that a serializable transaction's reads are followed; anybody else's cost one branch.
 
-use throng_access::{Heap, TupleBatch};
+use throng_access::{Fetched, Heap, TupleBatch};
 use throng_buffer::Ring;
 use throng_txn::{Reads, Snapshot};
 use throng_types::{BlockNo, Tid};
@@ -34,7 +34,7 @@ pub fn fetch(
     snapshot: &Snapshot,
     most: usize,
     bytes: &mut Vec<u8>,
-) -> Step<Option<Tid>> {
+) -> Step<Fetched> {
     match snapshot.reads() {
         None => Ok(heap.fetch_first(root, snapshot, most, bytes)?),
         Some(reads) => fetch_followed(heap, root, &reads, most, bytes),
@@ -48,14 +48,15 @@ fn fetch_followed(
     reads: &Reads<'_>,
     most: usize,
     bytes: &mut Vec<u8>,
-) -> Step<Option<Tid>> {
+) -> Step<Fetched> {
     loop {
         let watch = reads.watch();
         let found = heap.fetch_first(root, &watch, most, bytes)?;
         // Once it is locked it is looked at again: who wrote it before that is seen now.
-        let is_news = found
-            .filter(|_| !watch.saw_own())
-            .is_some_and(|tid| reads.row(heap.file(), tid));
+        let is_news = match found {
+            Fetched::Version(tid) => !watch.saw_own() && reads.row(heap.file(), tid),
+            Fetched::Nothing | Fetched::Dead => false,
+        };
         if !is_news {
             watch.settle()?;
             return Ok(found);

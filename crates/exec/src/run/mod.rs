@@ -17,6 +17,7 @@ pub mod append;
 pub mod build;
 pub mod constant;
 pub mod context;
+mod dead_rows;
 pub mod distinct;
 pub mod eval;
 pub mod follow;

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 use std::rc::Rc;
 
-use throng_access::TupleBatch;
 use throng_access::btree::{Cursor, Direction, KeyRange};
+use throng_access::{Fetched, TupleBatch};
 use throng_buffer::Ring;
 use throng_sql::expr::{Expr, system};
 use throng_sql::plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
@@ -15,6 +15,7 @@ use throng_types::row::RowLayout;
 use throng_types::{BlockNo, Datum, Tid};
 
 use super::context::Found;
+use super::dead_rows::DeadRows;
 use super::eval::{eval, holds, show};
 use super::{Cx, Operator, Row, Step, empty, follow};
 use crate::large::Fetch;
@@ -348,6 +349,8 @@ pub struct IndexScanOp {
     key: Vec<u8>,
     tids: Vec<Tid>,
     at: usize,
+    /// Those of the entries in hand whose rows were found dead.
+    dead: DeadRows,
     bytes: Vec<u8>,
     recheck: Recheck,
 }
@@ -364,6 +367,7 @@ impl IndexScanOp {
             key: Vec::new(),
             tids: Vec::new(),
             at: 0,
+            dead: DeadRows::default(),
             bytes: Vec::new(),
             recheck: Recheck::default(),
         }
@@ -409,12 +413,14 @@ impl IndexScanOp {
         }
         // Nothing is left to read but what is found now: a cursor would only know where it goes on.
         let at_once = self.plan.is_single && cx.env.snapshot.reads().is_none();
-        if at_once
-            && !is_null
-            && let Err(wait) = self.index.tree.get(&self.key, &mut self.tids)
-        {
-            self.tids.clear();
-            return Err(wait.into());
+        if at_once && !is_null {
+            match self.index.tree.get(&self.key, &mut self.tids) {
+                Ok(leaf) => self.dead.of(Some(leaf)),
+                Err(wait) => {
+                    self.tids.clear();
+                    return Err(wait.into());
+                }
+            }
         }
         // One of them at most is seen: the newest as a rule.
         self.tids.reverse();
@@ -514,6 +520,7 @@ impl IndexScanOp {
                 })?,
             };
             self.reading = more;
+            self.dead.of(cursor.leaf());
             if !self.tids.is_empty() {
                 return Ok(true);
             }
@@ -583,8 +590,9 @@ impl Operator for IndexScanOp {
                 let heap = &self.decoder.table.heap;
                 let most = self.decoder.reach;
                 let found = follow::fetch(heap, *root, cx.env.snapshot, most, &mut self.bytes)?;
+                let is_found = matches!(found, Fetched::Version(_));
                 let shown = match found {
-                    Some(tid) => {
+                    Fetched::Version(tid) => {
                         *cx.found = Some(Found {
                             rel: self.plan.rel,
                             tid,
@@ -592,18 +600,24 @@ impl Operator for IndexScanOp {
                         });
                         self.decoder.take(tid, &self.bytes, cx, row)?
                     }
-                    None => false,
+                    Fetched::Nothing => false,
+                    Fetched::Dead => {
+                        self.dead.add(*root);
+                        false
+                    }
                 };
                 self.at += 1;
                 // Serializable transactions note all that they look for.
-                if self.plan.is_single && found.is_some() && cx.env.snapshot.reads().is_none() {
+                if self.plan.is_single && is_found && cx.env.snapshot.reads().is_none() {
                     self.end();
                 }
                 if shown {
+                    self.dead.pause(&self.index.tree);
                     return Ok(true);
                 }
                 cx.tick()?;
             }
+            self.dead.mark(&self.index.tree);
             let started = self.ranges.is_some();
             if started && !self.reading && self.ranges.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(false);
@@ -619,6 +633,7 @@ impl Operator for IndexScanOp {
         self.reading = false;
         self.tids.clear();
         self.at = 0;
+        self.dead.forget();
         self.recheck = Recheck::default();
     }
 
@@ -628,6 +643,7 @@ impl Operator for IndexScanOp {
         self.ranges = None;
         self.reading = false;
         self.at = 0;
+        self.dead.forget();
         self.recheck = Recheck::default();
         self.decoder.reset();
         self.bytes.clear();

@@ -1,11 +1,12 @@
 //! Kill -9 under load, again and again: what was acknowledged is there, what was not is there whole or not at all.
 //!
-//! Money that goes round, tables that come and go; sequences, upserts, definitions and large values in [`kinds`].
+//! Money that goes round, tables that come and go; sequences, upserts, definitions and large values in [`kinds`], a queue in [`queue`].
 //!
 //! `THRONG_CRASHES` says how many times (3). When to kill is counted in acknowledged commits, not in time, so a
 //! slow machine crashes in as many different places as a fast one.
 
 mod kinds;
+mod queue;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,8 +22,8 @@ use crate::server::{Home, Server};
 const ACCOUNTS: i64 = 200;
 const OPENING_BALANCE: i64 = 1_000;
 const WRITERS: usize = 8;
-/// One that makes tables, one that makes documents, two with sequences, three that count.
-const OTHERS: usize = 7;
+/// One that makes tables, one that makes documents, two with sequences, three that count, two at the queue.
+const OTHERS: usize = 9;
 /// Few pages, so that dirty ones are written out and read back during the load.
 const SMALL_POOL: &[&str] = &["--memory", "4MB", "--set", "checkpoint_timeout=30s"];
 
@@ -32,6 +33,7 @@ struct Acknowledged {
     transfers: Mutex<BTreeSet<i64>>,
     tables: Mutex<BTreeSet<i64>>,
     kinds: kinds::Told,
+    queue: queue::Told,
     count: AtomicUsize,
 }
 
@@ -44,6 +46,7 @@ fn crashes() -> usize {
 
 fn set_up(client: &mut Client) {
     kinds::set_up(client);
+    queue::set_up(client);
     client
         .run("create table account (id bigint primary key, balance bigint not null, filler text)");
     client.run(
@@ -151,6 +154,7 @@ fn load_and_kill(server: Server, ids: &AtomicUsize, told: &Acknowledged, commits
                     1 => kinds::documents(address, &told.kinds, ids),
                     2..4 => kinds::sequences(address, &told.kinds),
                     4..7 => kinds::upserts(address, &told.kinds),
+                    7..9 => queue::work(address, &told.queue, ids),
                     _ => transfers(address, ids, told),
                 };
             });
@@ -188,6 +192,7 @@ fn ids_of(client: &mut Client, sql: &str) -> BTreeSet<i64> {
 /// The whole bank, after a restart.
 fn inspect(client: &mut Client, told: &Acknowledged) {
     kinds::inspect(client, &told.kinds);
+    queue::inspect(client, &told.queue);
     let sum = client.run("select sum(balance) from account");
     assert_eq!(
         sum.value(),

@@ -11,6 +11,7 @@ mod long_values;
 mod pieces;
 mod pipelines;
 mod protocol;
+mod queues;
 mod redo;
 mod restart;
 mod script;

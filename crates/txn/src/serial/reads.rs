@@ -134,4 +134,7 @@ impl Visibility for Watch<'_> {
         self.own.set(shown && self.snapshot.is_own(t.xmin));
         shown
     }
+    fn is_gone(&self, t: &TupleHeader) -> bool {
+        self.snapshot.is_gone(t)
+    }
 }

@@ -6,14 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::dead::{DEAD, dead};
 use super::*;
-
-/// Blocks from here on belong to dead rows: vacuum takes their entries out.
-const DEAD: u32 = 1 << 20;
-
-fn dead(tid: Tid) -> bool {
-    tid.block >= DEAD
-}
 
 /// So many neighbouring keys have one owner.
 const GROUP: usize = 128;
@@ -72,7 +66,9 @@ fn tenant(tree: &BTree, owner: u8, seed: u64, ops: usize, keys: usize) -> Model 
                 } else {
                     Direction::Forward
                 };
-                let mut found = scan(tree, range, direction, [7, usize::MAX][rng.below(2)]);
+                let batch = [7, usize::MAX][rng.below(2)];
+                let mut found = scan(tree, range.clone(), direction, batch);
+                super::dead::read_marking(tree, range, direction);
                 if backward {
                     found.reverse();
                 }

@@ -1,6 +1,7 @@
 //! The tree against models, with pages that hold a few entries each, so that splits, merges and new levels are the rule.
 
 mod concurrent;
+mod dead;
 mod model;
 mod nodes;
 mod recovery;
@@ -114,7 +115,7 @@ fn scan(tree: &BTree, range: KeyRange, direction: Direction, batch: usize) -> Ve
     let mut cursor = tree.cursor(range, direction).with_batch(batch);
     let (mut entries, mut all) = (Entries::default(), Vec::new());
     while retry_blocking(|| cursor.next_entries(&mut entries)).unwrap() {
-        assert!(!entries.is_empty() && entries.len() <= batch);
+        assert!(entries.len() <= batch);
         all.extend((0..entries.len()).map(|i| entry(entries.key(i), entries.tids[i])));
     }
     all

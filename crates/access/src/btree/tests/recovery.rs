@@ -8,7 +8,7 @@ use super::*;
 
 /// Redoes everything that `world` has logged on an empty disk, whose log goes on where that one ends, and calls `look` after each record, with how many there
 /// were.
-fn replay(world: &World, mut look: impl FnMut(usize, &BTree)) -> (SimDisk, BTree) {
+pub(super) fn replay(world: &World, mut look: impl FnMut(usize, &BTree)) -> (SimDisk, BTree) {
     let end = world.wal.inserted();
     world.wal.flush_blocking(end).unwrap();
     let mut reader = Reader::new(

@@ -1,7 +1,7 @@
 //! What each call answers, case by case.
 
 use super::*;
-use crate::heap::{Change, Liveness, NewVersion, VersionRef};
+use crate::heap::{Change, Fetched, Liveness, NewVersion, VersionRef};
 use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
 use throng_types::error::state;
 
@@ -297,4 +297,43 @@ fn empty_pages_at_the_end_are_cut_off() {
     assert_eq!(world.scan(&txns.snapshot()).len(), 8);
     world.check(&|_| false);
     world.assert_redo_gives_the_same();
+}
+
+/// What an entry leads to is dead once nobody sees it, whether it was pruned or not.
+#[test]
+fn a_row_is_dead_when_no_snapshot_shows_it() {
+    let one = One::row();
+    let found = |tid: Tid, vis: &Snap<'_>| {
+        let mut out = Vec::new();
+        retry_blocking(|| one.world.heap.fetch_first(tid, vis, PAGE_SIZE, &mut out)).unwrap()
+    };
+    let now = || {
+        let snap = one.txns.snapshot();
+        one.txns.release(&snap);
+        snap
+    };
+    // While its deletion runs, while a snapshot shows the row, and then; an update was in between.
+    let ctx = one.begin();
+    let second = moved(one.update(&ctx, one.tid, NoKeyUpdate));
+    ctx.commit();
+    let old = one.txns.snapshot();
+    let ctx = one.begin();
+    assert_eq!(one.delete(&ctx, second), Change::Done(()));
+    assert_eq!(found(one.tid, &now()), Fetched::Version(second));
+    ctx.commit();
+    assert_eq!(found(one.tid, &now()), Fetched::Nothing);
+    one.txns.release(&old);
+    assert_eq!(found(one.tid, &now()), Fetched::Dead);
+    // Pruned to a dead slot; past vacuum no entry leads there any more.
+    let ctx = one.begin();
+    let pruned = retry_blocking(|| one.world.heap.prune(one.tid.block, &ctx)).unwrap();
+    assert_eq!((pruned.removed, pruned.new_dead), (2, 1));
+    assert_eq!(found(one.tid, &now()), Fetched::Dead);
+    one.world.vacuum(&ctx, |_| {});
+    assert_eq!(found(one.tid, &now()), Fetched::Nothing);
+    // A row that was never there.
+    let third = insert(&one.world, &ctx, b"undone");
+    assert_eq!(found(third, &now()), Fetched::Nothing);
+    ctx.abort();
+    assert_eq!(found(third, &now()), Fetched::Dead);
 }

@@ -387,4 +387,10 @@ impl Visibility for Snap<'_> {
         };
         made && !ended
     }
+    fn is_gone(&self, h: &TupleHeader) -> bool {
+        let is_past = |xid| matches!(self.txns.status(xid), XidStatus::Committed(csn) if csn <= self.txns.horizon());
+        let never_made = !h.xmin_seen_by_all() && self.txns.status(h.xmin) == XidStatus::Aborted;
+        let ended = !h.xmax_is_void() && (h.xmax_seen_by_all() || is_past(h.xmax));
+        h.xmin_aborted() || never_made || ended
+    }
 }

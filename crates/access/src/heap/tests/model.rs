@@ -1,7 +1,7 @@
 //! Random transactions against the heap and against a list of versions that forgets nothing.
 
 use super::*;
-use crate::heap::Change;
+use crate::heap::{Change, Fetched};
 
 /// A xorshift generator: a seed is all there is to a failing run.
 struct Dice(u64);
@@ -320,9 +320,26 @@ impl<'a> Run<'a> {
             mine: Vec::new(),
             cid: Cid(0),
         };
-        for snap in views.chain(others).chain([latest]) {
-            self.verify_scan(&snap);
-            self.verify_index(&snap);
+        let snaps: Vec<_> = views.chain(others).chain([latest]).collect();
+        for snap in &snaps {
+            self.verify_scan(snap);
+            self.verify_index(snap);
+        }
+        self.verify_dead(&snaps);
+    }
+
+    /// What one snapshot finds dead to everybody none of them shows.
+    fn verify_dead(&self, snaps: &[Snap<'_>]) {
+        let mut out = Vec::new();
+        for &root in self.rows.iter().flat_map(|row| &row.roots) {
+            let mut fetch = |snap| {
+                retry_blocking(|| self.world.heap.fetch_first(root, snap, PAGE_SIZE, &mut out))
+                    .unwrap()
+            };
+            let found: Vec<Fetched> = snaps.iter().map(&mut fetch).collect();
+            let is_shown = found.iter().any(|one| matches!(one, Fetched::Version(_)));
+            let is_dead = found.contains(&Fetched::Dead);
+            assert!(!(is_shown && is_dead), "{root:?}: {found:?}");
         }
     }
 
