@@ -122,6 +122,11 @@ pub trait TxContext {
     fn gaps(&self) -> Gaps {
         Gaps::default()
     }
+    /// A number that moves on with whatever may make more prunable: either horizon, the gaps, a rollback. So what was looked at in
+    /// vain need not be looked at again at the same number. `None` where nobody counts.
+    fn moves(&self) -> Option<u32> {
+        None
+    }
     /// Another transaction that holds a row lock which conflicts with `mode`, if there is one.
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid>;
     /// Takes the row lock, or says who holds one that conflicts. Taking it again does no harm.

@@ -209,8 +209,16 @@ impl<'p> ExclusiveGuard<'p> {
     /// When `offset` is not within the page.
     pub fn hint(&mut self, offset: usize, bits: u8) {
         let byte = self[offset] | bits;
+        self.hint_bytes(offset, &[byte]);
+    }
+
+    /// Writes bytes: as [`hint`](Self::hint), for what is no flag.
+    ///
+    /// # Panics
+    /// When they are not within the page.
+    pub fn hint_bytes(&mut self, offset: usize, bytes: &[u8]) {
         self.changed = true;
-        words::store_bytes(self.pool.frames.words(self.frame), offset, &[byte]);
+        words::store_bytes(self.pool.frames.words(self.frame), offset, bytes);
     }
 
     /// Gives the latch over to the caller, and whether it must be left with a new version.

@@ -36,7 +36,8 @@
 use std::collections::VecDeque;
 
 use throng_access::Gaps;
-use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use throng_sync::CachePadded;
+use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use throng_sync::lock::Mutex;
 use throng_types::{Csn, Lsn};
 
@@ -76,6 +77,8 @@ pub struct Clock {
     chunks: AtomicU64,
     gaps: Mutex<Gaps>,
     has_gaps: AtomicBool,
+    /// Of the horizons and the gaps, and rollbacks: see [`Clock::moves`].
+    moves: CachePadded<AtomicU32>,
     free: Mutex<FreeSlots>,
     undurable: Mutex<VecDeque<(Csn, Lsn)>>,
 }
@@ -137,6 +140,7 @@ impl Default for Clock {
             chunks: AtomicU64::new(0),
             gaps: Mutex::default(),
             has_gaps: AtomicBool::new(false),
+            moves: CachePadded::new(AtomicU32::new(1)),
             free: Mutex::default(),
             undurable: Mutex::default(),
         }
@@ -312,12 +316,28 @@ impl Clock {
             durable,
         } = &self.horizon;
         let durable = durable.load(Ordering::Relaxed);
+        let horizons = || [prunable, usable].map(|horizon| horizon.load(Ordering::Relaxed));
+        let before = horizons();
         let found = advance(candidate, durable, slots, proposed, [prunable, usable]);
         if let Some(gaps) = found {
-            *self.gaps.lock() = gaps;
+            let known = std::mem::replace(&mut *self.gaps.lock(), gaps);
             self.has_gaps.store(!gaps.is_empty(), Ordering::Relaxed);
+            if known != gaps || before != horizons() {
+                self.note_move();
+            }
         }
         self.horizon()
+    }
+
+    /// Something may be prunable that was not.
+    pub(crate) fn note_move(&self) {
+        // Release: who sees the number sees what has moved.
+        self.moves.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that is another one once either horizon or the gaps have moved, or a transaction was rolled back.
+    pub(crate) fn moves(&self) -> u32 {
+        self.moves.load(Ordering::Acquire)
     }
 }
 
@@ -490,6 +510,38 @@ mod tests {
         slots.iter().for_each(|slot| clock.remove_slot(*slot));
         clock.advance();
         assert_eq!(clock.prunable(), Csn(20));
+    }
+
+    #[test]
+    fn what_may_make_more_prunable_is_a_move() {
+        let clock = Clock::default();
+        let (a, b) = (clock.add_slot(0), clock.add_slot(1));
+        let mut known = clock.moves();
+        let mut has_moved = |clock: &Clock| std::mem::replace(&mut known, clock.moves()) != known;
+        clock.tick();
+        clock.advance();
+        assert!(has_moved(&clock), "prunable, not on disk");
+        clock.advance();
+        assert!(!has_moved(&clock));
+        clock.note_durable(Csn(1));
+        clock.advance();
+        assert!(has_moved(&clock), "on disk");
+        let held = clock.publish(a);
+        clock.tick();
+        clock.note_durable(Csn(2));
+        clock.advance();
+        assert!(!has_moved(&clock), "a snapshot holds both back");
+        clock.republish(a, held, false);
+        clock.advance();
+        assert!(has_moved(&clock), "a gap behind it");
+        clock.publish(b);
+        clock.advance();
+        assert!(!has_moved(&clock));
+        clock.clear(a);
+        clock.advance();
+        assert!(has_moved(&clock), "the snapshot has ended");
+        clock.note_move();
+        assert!(has_moved(&clock));
     }
 
     /// Whatever the slots hold, in whatever order they are met.

@@ -166,6 +166,12 @@ impl Core {
         self.clock.prunable()
     }
 
+    /// Moves on with whatever may make more prunable, as of now where many commits have come of late.
+    pub(crate) fn moves(&self) -> u32 {
+        self.prunable();
+        self.clock.moves()
+    }
+
     /// Whether a commit is on disk and seen by every snapshot there is or will be, as of now where many have come of late.
     pub(crate) fn is_past(&self, csn: Csn) -> bool {
         csn <= self.clock.horizon() || {

@@ -408,6 +408,9 @@ impl TxContext for CleanerContext {
     fn gaps(&self) -> Gaps {
         self.core.clock.gaps()
     }
+    fn moves(&self) -> Option<u32> {
+        Some(self.core.moves())
+    }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core.rows.conflict(file, tid, mode, self)
     }

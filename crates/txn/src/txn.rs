@@ -475,6 +475,7 @@ impl Txn {
             core.running.end(self.session.place, part, xids, || {
                 xids.iter().for_each(|&xid| core.status.abort(xid));
             });
+            core.clock.note_move();
         }
         for &xid in row_lockers {
             core.rows.release(xid);
@@ -849,6 +850,9 @@ impl TxContext for Txn {
     }
     fn gaps(&self) -> Gaps {
         self.core().clock.gaps()
+    }
+    fn moves(&self) -> Option<u32> {
+        Some(self.core().moves())
     }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core().rows.conflict(file, tid, mode, self)

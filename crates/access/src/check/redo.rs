@@ -10,14 +10,14 @@ use foldhash::fast::FixedState;
 use throng_buffer::page_is_intact;
 use throng_disk::RelFiles;
 use throng_types::page::{
-    self, KIND_BTREE_LEAF, KIND_HEAP, OFF_CHECKSUM, OFF_KIND, OFF_LSN, OFF_UPPER, PAGE_SIZE,
+    self, HEADER, KIND_BTREE_LEAF, KIND_HEAP, OFF_CHECKSUM, OFF_KIND, OFF_LSN, OFF_UPPER, PAGE_SIZE,
 };
 use throng_types::{FileId, Lsn, PageId, Result};
 use throng_wal::{Edit, Ops, Reader, Record};
 
 use super::Fault;
 use crate::btree::node;
-use crate::heap::page::{PageBytes, slot_count, tuple};
+use crate::heap::page::{OFF_VAIN, PageBytes, slot_count, tuple};
 use crate::heap::tuple::{HINTS, OFF_FLAGS};
 
 type Bytes = [u8; PAGE_SIZE];
@@ -31,6 +31,7 @@ pub fn comparable(page: &Bytes) -> Box<Bytes> {
         // Between the tuples lies what is left of others.
         let upper = usize::from(page.u16(OFF_UPPER)).min(PAGE_SIZE);
         kept[upper..].fill(0);
+        kept[OFF_VAIN..HEADER].fill(0);
         for slot in 1..=slot_count(page) {
             if let Some((at, len, _)) = tuple(page, slot)
                 && let Some(bytes) = page.get(at..at + len)

@@ -18,7 +18,7 @@
 
 use throng_buffer::PageRef;
 use throng_types::page::{
-    HEADER, KIND_HEAP, KIND_NEW, OFF_FLAGS, OFF_KIND, OFF_LOWER, OFF_UPPER, PAGE_SIZE,
+    HEADER, KIND_HEAP, KIND_NEW, OFF_FLAGS, OFF_KIND, OFF_LOWER, OFF_SPECIAL, OFF_UPPER, PAGE_SIZE,
 };
 
 use super::tuple::{TUPLE_HEADER, TupleHeader};
@@ -34,6 +34,9 @@ pub const MAX_SLOTS: u16 = ((PAGE_SIZE - HEADER) / (SLOT + TUPLE_HEADER)) as u16
 
 /// Header flag: a tuple here was deleted or replaced; pruning may gain something.
 pub const PRUNABLE: u8 = 1;
+/// Where the header keeps, as a hint, the number of moves ([`moves`](crate::TxContext::moves)) at which the page was last planned
+/// in vain: until that moves on, pruning gains nothing. Four bytes; of another start's number nothing follows but a late pruning.
+pub const OFF_VAIN: usize = OFF_SPECIAL + 2;
 /// Header flag: there may be unused slots below `lower`.
 pub const FREE_SLOTS: u8 = 2;
 
@@ -41,6 +44,7 @@ const _: () = assert!(
     MAX_TUPLE == 8160,
     "the size that the error for a row too big names"
 );
+const _: () = assert!(OFF_VAIN + 4 == HEADER, "the header's last field");
 const _: () = assert!(PAGE_SIZE < 1 << 15, "offsets and lengths have 15 bits");
 
 /// Reading numbers from a page, owned or optimistic. Out of bounds reads as zero.

@@ -16,7 +16,9 @@ use throng_types::page::{
 };
 
 use super::Heap;
-use super::page::{self, FREE_SLOTS, MAX_SLOTS, PRUNABLE, PageBytes, SLOT, Slot, aligned};
+use super::page::{
+    self, FREE_SLOTS, MAX_SLOTS, OFF_VAIN, PRUNABLE, PageBytes, SLOT, Slot, aligned,
+};
 use super::prune::Plan;
 use super::tuple::{TUPLE_HEADER, TupleHeader};
 use crate::TxContext;
@@ -75,7 +77,8 @@ pub(super) fn room_in_hole(page: &[u8; PAGE_SIZE], size: usize, reserve: usize) 
 
 impl Heap {
     /// Room for a tuple on a latched page, by pruning it if that is what it takes. When even that does not do, what is dead
-    /// is taken away all the same.
+    /// is taken away all the same, and the page is not looked at for this until more may be dead: a statement that changes all
+    /// rows of a page comes once for each.
     pub(super) fn make_room<'p>(
         &'p self,
         mut guard: ExclusiveGuard<'p>,
@@ -87,10 +90,18 @@ impl Heap {
         if room.is_some() || !page::is_heap(&*guard) || guard[OFF_FLAGS] & PRUNABLE == 0 {
             return (guard, room);
         }
+        // Asked for before the plan is made: what moves meanwhile counts for the next one.
+        let moves = ctx.moves();
+        if moves == Some(guard.u32(OFF_VAIN)) {
+            return (guard, None);
+        }
         let plan = Plan::new(&guard, guard.page_id().block(), ctx);
         let reserve = if plan.kept == 0 { 0 } else { reserve };
         if !plan.gains() || !plan.fits(size + reserve) {
-            let (guard, _) = self.carry_out(guard, plan);
+            let (mut guard, _) = self.carry_out(guard, plan);
+            if let Some(moves) = moves {
+                guard.hint_bytes(OFF_VAIN, &moves.to_le_bytes());
+            }
             return (guard, None);
         }
         plan.set_hints(&mut guard);

@@ -9,10 +9,11 @@ mod model;
 mod pages;
 mod targets;
 mod threads;
+mod vain;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use throng_buffer::{Pool, PoolConfig, Ring, retry_blocking};
 use throng_disk::{RelFiles, SimDisk};
@@ -153,6 +154,10 @@ impl World {
 struct Txns {
     state: Mutex<State>,
     next_xid: AtomicU32,
+    /// Of the horizon and of rollbacks.
+    moves: AtomicU32,
+    /// How often a transaction's status was asked for.
+    asked: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -180,6 +185,8 @@ impl Txns {
         Txns {
             state: Mutex::default(),
             next_xid: AtomicU32::new(0),
+            moves: AtomicU32::new(1),
+            asked: AtomicUsize::new(0),
         }
     }
     fn begin(&self) -> Ctx<'_> {
@@ -198,6 +205,7 @@ impl Txns {
         }
     }
     fn status(&self, xid: Xid) -> XidStatus {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         // Torn headers bring any number here.
         let index = xid.0.wrapping_sub(Xid::FIRST.0);
         let state = self.state.lock();
@@ -224,6 +232,7 @@ impl Txns {
             .locks
             .values_mut()
             .for_each(|holders| holders.retain(|(xid, _)| !xids.contains(xid)));
+        self.moves.fetch_add(1, Ordering::Release);
     }
     /// A snapshot that holds the horizon until [`Txns::release`].
     fn snapshot(&self) -> Snap<'_> {
@@ -243,14 +252,17 @@ impl Txns {
         let mut state = self.state.lock();
         let last = state.held.pop();
         state.reading.extend(last);
+        self.moves.fetch_add(1, Ordering::Release);
         snap
     }
     fn release(&self, snap: &Snap<'_>) {
         self.state.lock().release(snap.csn, |state| &mut state.held);
+        self.moves.fetch_add(1, Ordering::Release);
     }
     fn release_reading(&self, snap: &Snap<'_>) {
         let mut state = self.state.lock();
         state.release(snap.csn, |state| &mut state.reading);
+        self.moves.fetch_add(1, Ordering::Release);
     }
     fn horizon(&self) -> Csn {
         let state = self.state.lock();
@@ -328,6 +340,9 @@ impl TxContext for Ctx<'_> {
     }
     fn gaps(&self) -> Gaps {
         self.txns.gaps()
+    }
+    fn moves(&self) -> Option<u32> {
+        Some(self.txns.moves.load(Ordering::Acquire))
     }
     fn row_lock_conflict(&self, _: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         let state = self.txns.state.lock();
