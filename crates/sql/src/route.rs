@@ -23,7 +23,7 @@ pub struct Division {
     pub table: Arc<TableDef>,
     /// Over the row of the table at the top, by `Slot(attnum - 1)`.
     pub key: Vec<Expr>,
-    pub parts: Partitions,
+    pub parts: Arc<Partitions>,
     /// For each part.
     pub next: Vec<Next>,
 }
@@ -46,7 +46,7 @@ pub struct Tree {
 pub struct Level {
     /// Over the partition's row.
     pub key: Vec<Expr>,
-    pub parts: Partitions,
+    pub parts: Arc<Partitions>,
     /// The part that the partition is, or is in.
     pub part: usize,
 }
@@ -115,6 +115,12 @@ impl Tree {
         Ok(tree)
     }
 
+    /// Whether all keys are plain columns, so that nothing but tables' definitions tells what it is.
+    pub fn is_of_columns(&self) -> bool {
+        let keys = self.divisions.iter().flat_map(|d| &d.table.partitioned);
+        keys.flat_map(|key| &key.parts).all(|part| part.attnum != 0)
+    }
+
     fn add(
         &mut self,
         table: &Arc<TableDef>,
@@ -123,16 +129,16 @@ impl Tree {
         eval: EvalContext<'_>,
     ) -> Result<usize> {
         let at = self.divisions.len();
-        let parts = Partitions::of(table, catalog, None, eval)?;
-        let oids = parts.parts.clone();
+        let parts = catalog.partitions_of(table, eval)?;
+        let next = Vec::with_capacity(parts.parts.len());
         self.divisions.push(Division {
             table: table.clone(),
             key: key_over(table, top, catalog, eval)?,
-            parts,
-            next: Vec::new(),
+            parts: parts.clone(),
+            next,
         });
-        for oid in oids {
-            let Some(part) = catalog.table(oid) else {
+        for oid in &parts.parts {
+            let Some(part) = catalog.table(*oid) else {
                 continue;
             };
             let next = match part.is_partitioned() {
@@ -275,7 +281,7 @@ impl Level {
             let Some(def) = catalog.table(ancestor) else {
                 break;
             };
-            let parts = Partitions::of(def, catalog, None, eval)?;
+            let parts = catalog.partitions_of(def, eval)?;
             let part = parts.parts.iter().position(|part| *part == below);
             levels.push(Level {
                 key: key_over(def, table, catalog, eval)?,

@@ -10,6 +10,7 @@
 //! it. Which commands look, and what they are called, is PostgreSQL's `CheckTableNotInUse`.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -136,12 +137,13 @@ impl Session {
         changes: &[Change],
         before: &Catalog,
     ) -> Result<()> {
-        let below = |table: Oid| before.descendants(table);
+        let below =
+            |table: Oid| -> HashSet<Oid> { before.descendants(table).into_iter().collect() };
         let (what, reached) = match ddl {
             Ddl::AlterTable { table, .. } => ("ALTER TABLE", Some(below(*table))),
             Ddl::CreateIndex(create) => ("CREATE INDEX", Some(below(create.table))),
             Ddl::Truncate { .. } => ("TRUNCATE", None),
-            _ => ("", Some(Vec::new())),
+            _ => ("", Some(HashSet::new())),
         };
         for table in &outcome.touched {
             let is_reached = reached.as_ref().is_none_or(|tables| tables.contains(table));

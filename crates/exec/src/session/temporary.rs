@@ -110,10 +110,8 @@ impl Session {
         let catalog = self.catalog();
         let pool = &self.engine.store.pool;
         let (mut emptied, mut dropped) = (Vec::new(), Vec::new());
-        for table in catalog.on_commit() {
-            if table.schema != schema {
-                continue;
-            }
+        let tables = catalog.on_commit(schema).into_iter();
+        for table in tables.filter_map(|oid| catalog.table(oid)) {
             match table.persistence {
                 Persistence::Temporary(OnCommit::Drop) => dropped.push(Target {
                     kind: TargetKind::Table,

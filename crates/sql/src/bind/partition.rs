@@ -1,5 +1,7 @@
 //! Partition keys and bounds: what was written, into what the catalog keeps.
 
+use std::collections::HashSet;
+
 use throng_types::error::state;
 use throng_types::sqltype::type_name;
 use throng_types::{Datum, Error, Result, SqlType};
@@ -303,10 +305,11 @@ impl Binder<'_> {
             }
             (BoundKind::In(values), PartitionStrategy::List) => {
                 let mut list: Vec<Option<String>> = Vec::new();
+                let mut named = HashSet::new();
                 for value in values {
                     let value = self.bound_value(value, key, 0, parent)?;
                     let text = value.map(|v| bound_text(&v, key.parts[0].ty, self.ctx.eval));
-                    if !list.contains(&text) {
+                    if named.insert(text.clone()) {
                         list.push(text);
                     }
                 }

@@ -135,6 +135,12 @@ impl Persistence {
     pub fn is_temporary(self) -> bool {
         matches!(self, Persistence::Temporary(_))
     }
+
+    /// Whether something happens to the table at COMMIT.
+    pub fn acts_on_commit(self) -> bool {
+        use OnCommit::{DeleteRows, Drop};
+        matches!(self, Persistence::Temporary(Drop | DeleteRows))
+    }
 }
 
 /// What a commit does to a temporary table's rows.

@@ -422,10 +422,6 @@ impl Catalog {
     pub fn tables_with(&self, ty: Oid) -> &[Oid] {
         self.links.get(&ty).map_or(&[], |l| &l.typed)
     }
-    /// Temporary tables, of any session, with which something happens at COMMIT.
-    pub fn on_commit(&self) -> impl Iterator<Item = &Arc<TableDef>> {
-        self.on_commit.iter().filter_map(|oid| self.table(*oid))
-    }
     /// Foreign keys that reference the table.
     pub fn referencing(&self, table: Oid) -> &[Arc<ConstraintDef>] {
         self.links.get(&table).map_or(&[], |l| &l.referenced_by)
@@ -466,7 +462,12 @@ impl Catalog {
         catalog.version = new_version();
         for (table, children) in families {
             let there = children.iter().filter(|oid| self.table(**oid).is_some());
-            catalog.links_mut(*table).children = there.copied().collect();
+            let links = catalog.links_mut(*table);
+            links.children = there.copied().collect();
+            links.partitions = partition::bounds::Known::default();
+            if let Some(table) = self.table(*table) {
+                catalog.touch_trees(table);
+            }
         }
         catalog.base.get_or_insert_with(|| self.clone());
         catalog

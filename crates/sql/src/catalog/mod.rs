@@ -13,6 +13,7 @@ mod def;
 mod edit;
 mod lookup;
 mod membership;
+mod mentions;
 pub mod partition;
 pub mod system;
 mod type_name;
@@ -200,8 +201,7 @@ pub struct Catalog {
     memberships: Map<Oid, Arc<Vec<Arc<MembershipDef>>>>,
     /// Constraints by name, in all schemas.
     constraint_names: Map<String, Arc<Vec<Oid>>>,
-    /// Temporary tables with which something happens at COMMIT.
-    on_commit: Oids,
+    mentions: mentions::Mentions,
     /// How many triggers there are.
     triggers: usize,
     /// Partitions that DETACH CONCURRENTLY has taken from their tables' children, and is not through with.
@@ -214,7 +214,7 @@ pub struct Catalog {
 pub type FamilyOf = (Oid, Vec<Oid>);
 
 /// What belongs to or points at a table, another relation or a type.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 struct Links {
     /// Primary key first, then by name, as PostgreSQL lists them.
     indexes: Vec<Arc<IndexDef>>,
@@ -226,6 +226,7 @@ struct Links {
     views: Vec<Oid>,
     /// Tables that inherit from it, partitions included, by age.
     children: Vec<Oid>,
+    partitions: partition::bounds::Known,
     /// Functions and procedures that name it, by age.
     routines: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
@@ -242,6 +243,19 @@ fn made_types_of(table: &TableDef) -> Vec<Oid> {
     types.sort_unstable();
     types.dedup();
     types
+}
+
+/// Adds to a list by age what is not in it.
+fn add_in_order(list: &mut Vec<Oid>, oid: Oid) {
+    if let Err(at) = list.binary_search(&oid) {
+        list.insert(at, oid);
+    }
+}
+
+fn take_out(list: &mut Vec<Oid>, oid: Oid) {
+    if let Ok(at) = list.binary_search(&oid) {
+        list.remove(at);
+    }
 }
 
 impl Catalog {
@@ -356,23 +370,18 @@ impl Catalog {
             }
             Object::Table(d) => {
                 self.relations.insert((d.schema, d.name.clone()), oid);
+                self.touch_trees(d);
                 if d.detaching.is_some() {
                     Arc::make_mut(&mut self.detaching).push(oid);
                 }
                 self.note_views(oid, d.materialized.iter().flat_map(|m| &m.uses));
                 for ty in made_types_of(d) {
-                    let typed = &mut self.links_mut(ty).typed;
-                    typed.push(oid);
-                    typed.sort();
-                }
-                if let Persistence::Temporary(OnCommit::Drop | OnCommit::DeleteRows) = d.persistence
-                {
-                    self.on_commit.insert(oid);
+                    add_in_order(&mut self.links_mut(ty).typed, oid);
                 }
                 for parent in d.parents.iter().filter(|_| d.detaching.is_none()) {
-                    let children = &mut self.links_mut(*parent).children;
-                    children.push(oid);
-                    children.sort();
+                    let links = self.links_mut(*parent);
+                    add_in_order(&mut links.children, oid);
+                    links.partitions.touch(oid);
                 }
             }
             Object::View(d) => {
@@ -416,9 +425,7 @@ impl Catalog {
                 named.push(oid);
                 named.sort();
                 for used in &d.uses {
-                    let routines = &mut self.links_mut(used.object).routines;
-                    routines.push(oid);
-                    routines.sort();
+                    add_in_order(&mut self.links_mut(used.object).routines, oid);
                 }
             }
             Object::Comment(d) => {
@@ -448,6 +455,7 @@ impl Catalog {
             }
         }
         self.note_array_name(&object);
+        self.mentions.note(&object, true);
         self.kinds[object.kind().place()].insert(oid);
         self.objects.insert(oid, object);
     }
@@ -459,6 +467,7 @@ impl Catalog {
         let object = self.objects.remove(&oid)?;
         self.kinds[object.kind().place()].remove(&oid);
         self.forget_array_name(&object);
+        self.mentions.note(&object, false);
         match &object {
             Object::Schema(d) => {
                 Arc::make_mut(&mut self.schemas).remove(&d.name);
@@ -474,21 +483,23 @@ impl Catalog {
                 if d.detaching.is_some() {
                     Arc::make_mut(&mut self.detaching).retain(|t| *t != oid);
                 }
-                self.on_commit.remove(&oid);
                 for ty in made_types_of(d) {
-                    self.links_mut(ty).typed.retain(|t| *t != oid);
+                    take_out(&mut self.links_mut(ty).typed, oid);
                 }
+                self.touch_trees(d);
                 for parent in &d.parents {
-                    self.links_mut(*parent).children.retain(|c| *c != oid);
+                    let links = self.links_mut(*parent);
+                    take_out(&mut links.children, oid);
+                    links.partitions.touch(oid);
                 }
                 for used in d.materialized.iter().flat_map(|m| &m.uses) {
-                    self.links_mut(used.object).views.retain(|v| *v != oid);
+                    take_out(&mut self.links_mut(used.object).views, oid);
                 }
             }
             Object::View(d) => {
                 self.forget_name(d.schema, &d.name, oid);
                 for used in &d.uses {
-                    self.links_mut(used.object).views.retain(|v| *v != oid);
+                    take_out(&mut self.links_mut(used.object).views, oid);
                 }
             }
             Object::Sequence(d) => {
@@ -529,7 +540,7 @@ impl Catalog {
                     }
                 }
                 for used in &d.uses {
-                    self.links_mut(used.object).routines.retain(|r| *r != oid);
+                    take_out(&mut self.links_mut(used.object).routines, oid);
                 }
             }
             Object::Comment(d) => {
@@ -563,9 +574,7 @@ impl Catalog {
     /// A view names these.
     fn note_views<'u>(&mut self, view: Oid, uses: impl Iterator<Item = &'u ViewUse>) {
         for used in uses {
-            let views = &mut self.links_mut(used.object).views;
-            views.push(view);
-            views.sort();
+            add_in_order(&mut self.links_mut(used.object).views, view);
         }
     }
 
@@ -573,6 +582,23 @@ impl Catalog {
         let key = (schema, name.to_string());
         if self.relations.get(&key) == Some(&oid) {
             self.relations.remove(&key);
+        }
+    }
+
+    /// A table has come, gone or changed: trees that it may be in are to be made anew.
+    fn touch_trees(&mut self, table: &TableDef) {
+        let (mut at, mut above) = (Some(table.oid), table.parents.first().copied());
+        while let Some(oid) = at {
+            if self
+                .links
+                .get(&oid)
+                .is_some_and(|l| l.partitions.has_tree())
+            {
+                self.links_mut(oid).partitions.touch_tree();
+            }
+            at = above;
+            let def = above.and_then(|oid| self.table(oid));
+            above = def.and_then(|def| def.parents.first().copied());
         }
     }
 

@@ -11,15 +11,19 @@
 //!
 //! A key without a place goes to the default partition, if there is one.
 
+use std::collections::HashSet;
+
+use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 use throng_types::key::{self, KeyOrder};
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::{Datum, Oid, Result, SqlType};
 
 use super::def::id;
 use super::{Catalog, TableDef};
 use crate::func::EvalContext;
 use crate::io::{FormatSettings, input_text, output_text};
 
+pub(crate) mod bounds;
 pub mod check;
 pub mod hash;
 
@@ -158,12 +162,13 @@ pub struct Partitions {
     pub null: Option<usize>,
     /// Ascending.
     pub ranges: Vec<Range>,
-    /// Modulus, remainder, place.
+    /// Modulus, remainder, place; ascending.
     pub hashes: Vec<(i32, i32, usize)>,
     pub default: Option<usize>,
 }
 
 /// A bound as keys.
+#[derive(Debug)]
 pub(crate) enum Keys {
     Default,
     List(Vec<Option<Vec<u8>>>),
@@ -221,59 +226,6 @@ impl Keys {
 }
 
 impl Partitions {
-    /// Those of a partitioned table; `without`: as if this one were none of them.
-    ///
-    /// # Errors
-    /// XX000 for a table that is not partitioned.
-    pub fn of(
-        table: &TableDef,
-        catalog: &Catalog,
-        without: Option<Oid>,
-        eval: EvalContext<'_>,
-    ) -> Result<Partitions> {
-        let Some(partition_key) = &table.partitioned else {
-            return Err(Error::internal("a table that is not partitioned"));
-        };
-        let types: Vec<SqlType> = partition_key.parts.iter().map(|p| p.ty).collect();
-        let mut bounds = Vec::new();
-        for child in catalog.children_of(table.oid) {
-            let bound = catalog.table(*child).and_then(|c| c.bound.as_ref());
-            let Some(bound) = bound.filter(|_| Some(*child) != without) else {
-                continue;
-            };
-            bounds.push((*child, Keys::of(bound, &types, eval)?));
-        }
-        bounds.sort_by_cached_key(|(_, keys)| keys.place());
-        let mut found = Partitions {
-            strategy: partition_key.strategy,
-            types,
-            parts: Vec::new(),
-            keys: Vec::new(),
-            null: None,
-            ranges: Vec::new(),
-            hashes: Vec::new(),
-            default: None,
-        };
-        for (part, (oid, keys)) in bounds.into_iter().enumerate() {
-            found.parts.push(oid);
-            match keys {
-                Keys::Default => found.default = Some(part),
-                Keys::List(keys) => {
-                    for key in keys {
-                        match key {
-                            Some(key) => found.keys.push((key, part)),
-                            None => found.null = Some(part),
-                        }
-                    }
-                }
-                Keys::Range(from, to) => found.ranges.push(Range { from, to, part }),
-                Keys::Hash(modulus, remainder) => found.hashes.push((modulus, remainder, part)),
-            }
-        }
-        found.keys.sort();
-        Ok(found)
-    }
-
     /// The place of the partition that takes a key.
     pub fn find(&self, values: &[Datum]) -> Result<Option<usize>> {
         let found = match self.strategy {
@@ -312,32 +264,19 @@ impl Partitions {
     }
 
     pub fn hashed(&self, hash: u64) -> Option<usize> {
-        let takes = |(modulus, remainder, _): &&(i32, i32, usize)| {
-            hash % u64::from(modulus.unsigned_abs().max(1)) == u64::from(remainder.unsigned_abs())
-        };
-        self.hashes.iter().find(takes).map(|(_, _, part)| *part)
-    }
-
-    /// The partition that takes something of what a new one with this bound would take.
-    pub(crate) fn overlapping(&self, keys: &Keys) -> Option<usize> {
-        match keys {
-            Keys::Default => self.default,
-            Keys::List(keys) => keys.iter().find_map(|key| match key {
-                None => self.null,
-                Some(key) => self.listed(key),
-            }),
-            Keys::Range(from, to) => {
-                let meets = |r: &&Range| r.from < *to && *from < r.to;
-                self.ranges.iter().find(meets).map(|r| r.part)
+        let mut from = 0;
+        // Each modulus once: there are few, as each is a factor of the next.
+        while let Some((modulus, _, _)) = self.hashes.get(from) {
+            let remainder = (hash % u64::from(modulus.unsigned_abs().max(1))) as i32;
+            let found = self
+                .hashes
+                .binary_search_by_key(&(*modulus, remainder), |h| (h.0, h.1));
+            if let Ok(at) = found {
+                return Some(self.hashes[at].2);
             }
-            Keys::Hash(modulus, remainder) => {
-                let meets = |(m, r, _): &&(i32, i32, usize)| {
-                    let common = (*m).min(*modulus);
-                    r % common == remainder % common
-                };
-                self.hashes.iter().find(meets).map(|(_, _, part)| *part)
-            }
+            from += self.hashes[from..].partition_point(|h| h.0 == *modulus);
         }
+        None
     }
 }
 
@@ -371,10 +310,11 @@ impl Catalog {
     /// Every table below this one, itself first, each before those below it and once.
     pub fn descendants(&self, table: Oid) -> Vec<Oid> {
         let mut found = vec![table];
+        let mut seen: HashSet<Oid, FixedState> = HashSet::default();
         let mut next = 0;
         while next < found.len() {
             for child in self.children_of(found[next]) {
-                if !found.contains(child) {
+                if *child != table && seen.insert(*child) {
                     found.push(*child);
                 }
             }
@@ -389,10 +329,10 @@ impl Catalog {
             return Ok(self.descendants(table.oid));
         }
         let mut found = Vec::new();
-        for part in Partitions::of(table, self, None, eval)?.parts {
-            match self.table(part) {
+        for part in &self.partitions_of(table, eval)?.parts {
+            match self.table(*part) {
                 Some(def) if def.partitioned.is_some() => found.extend(self.leaves(def, eval)?),
-                Some(_) => found.push(part),
+                Some(_) => found.push(*part),
                 None => {}
             }
         }

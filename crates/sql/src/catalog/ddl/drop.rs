@@ -11,7 +11,7 @@ use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
-use crate::catalog::{ConstraintDef, IndexDef, Object, Relation, RoutineDef, builtin};
+use crate::catalog::{ConstraintDef, IndexDef, Object, RoutineDef, builtin};
 use crate::command::{Target, TargetKind};
 use crate::parse::quote_ident;
 
@@ -371,44 +371,21 @@ impl Run<'_> {
 
     fn collect_schema(&self, schema: Oid, found: &mut Collector) {
         let catalog = self.catalog();
-        let mut members: Vec<Relation> = Vec::new();
-        members.extend(
-            catalog
-                .tables()
-                .iter()
-                .filter(|t| t.schema == schema)
-                // A partition goes with its table.
-                .filter(|t| {
-                    let of = t.parents.first().filter(|_| t.bound.is_some());
-                    of.and_then(|of| catalog.table(*of))
-                        .is_none_or(|of| of.schema != schema)
-                })
-                .map(|t| Relation::Table((*t).clone())),
-        );
-        members.extend(
-            catalog
-                .views()
-                .iter()
-                .filter(|v| v.schema == schema)
-                .map(|v| Relation::View((*v).clone())),
-        );
-        let free = |s: &&&std::sync::Arc<crate::catalog::SequenceDef>| {
-            s.schema == schema
-                && s.owned_by
-                    .is_none_or(|(t, _)| catalog.table(t).is_none_or(|t| t.schema != schema))
+        // A partition goes with its table, and a sequence with the column it belongs to.
+        let is_in_schema = |table: Option<Oid>| {
+            table
+                .and_then(|t| catalog.table(t))
+                .is_some_and(|t| t.schema == schema)
         };
-        members.extend(
-            catalog
-                .sequences()
-                .iter()
-                .filter(free)
-                .map(|s| Relation::Sequence((*s).clone())),
-        );
-        let mut all: Vec<Oid> = members.iter().map(Relation::oid).collect();
-        let types = catalog.made_types().into_iter();
-        all.extend(types.filter(|t| t.schema == schema).map(|t| t.oid));
-        let routines = catalog.routines().into_iter();
-        all.extend(routines.filter(|r| r.schema == schema).map(|r| r.oid));
+        let comes_with_another = |oid: &Oid| match catalog.object(*oid) {
+            Some(Object::Table(t)) => {
+                is_in_schema(t.parents.first().copied().filter(|_| t.bound.is_some()))
+            }
+            Some(Object::Sequence(s)) => is_in_schema(s.owned_by.map(|(table, _)| table)),
+            _ => false,
+        };
+        let mut all = catalog.members_of(schema);
+        all.retain(|oid| !comes_with_another(oid));
         // By age; a type's number does not tell its own.
         all.sort_by_key(|oid| (!made::is_made(*oid), *oid));
         for oid in all {
@@ -433,7 +410,8 @@ impl Run<'_> {
     /// Domains over a type or over arrays of it, and attributes of it in other types.
     fn collect_parts(&self, ty: Oid, found: &mut Collector) {
         let is = |of: Oid| of == ty || of == made::array_oid(ty);
-        for def in self.catalog().made_types() {
+        let types = self.catalog().types_over(ty).into_iter();
+        for def in types.filter_map(|oid| self.catalog().made_type(oid)) {
             if found.gone.contains(&def.oid) || found.named.contains(&def.oid) {
                 continue;
             }
@@ -479,7 +457,8 @@ impl Run<'_> {
 
     /// Defaults that take a sequence's next value, of columns that stay.
     fn collect_defaults(&self, sequence: Oid, found: &mut Collector) {
-        for table in self.catalog().tables() {
+        let users = self.catalog().users_of(sequence).into_iter();
+        for table in users.filter_map(|oid| self.catalog().table(oid)) {
             if found.gone.contains(&table.oid) {
                 continue;
             }

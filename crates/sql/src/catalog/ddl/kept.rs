@@ -11,9 +11,10 @@
 //! Views are in `view`. A column's own name is followed in its table's texts by `rename_in_text`, which comes first: what was
 //! renamed already stays as it is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use throng_types::{Error, Result, SqlType};
+use throng_types::{Error, Oid, Result, SqlType};
 
 use super::Run;
 use crate::bind::{Kept, Renamed};
@@ -114,7 +115,7 @@ impl Run<'_> {
     /// Writes anew what holds a name, if only by chance: a text that means the same comes out the same.
     fn rewrite_naming(&mut self, before: &Catalog, names: Names<'_>) -> Result<()> {
         let after = self.catalog().clone();
-        for old in before.tables() {
+        for old in tables_saying(before, names.from) {
             if after.table(old.oid).is_some() {
                 self.rewrite_columns(before, &after, old, names)?;
                 self.rewrite_checks(before, &after, old, names)?;
@@ -240,7 +241,14 @@ impl Run<'_> {
         after: &Catalog,
         names: Names<'_>,
     ) -> Result<()> {
-        for old in before.made_types() {
+        let types = match before.saying(names.from) {
+            None => before.made_types(),
+            Some(all) => all
+                .iter()
+                .filter_map(|oid| before.made_type(*oid))
+                .collect(),
+        };
+        for old in types {
             let (Some(was), Some(now)) = (&old.domain, self.catalog().made_type(old.oid)) else {
                 continue;
             };
@@ -272,7 +280,11 @@ impl Run<'_> {
         after: &Catalog,
         names: Names<'_>,
     ) -> Result<()> {
-        for old in before.routines() {
+        let routines = match before.saying(names.from) {
+            None => before.routines(),
+            Some(all) => all.iter().filter_map(|oid| before.routine(*oid)).collect(),
+        };
+        for old in routines {
             let standard = matches!(old.body, RoutineBody::Standard { .. });
             if !standard && old.args.iter().all(|arg| arg.default.is_none()) {
                 continue;
@@ -318,6 +330,25 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Tables whose kept texts, or those of what belongs to them, may say a name, by oid.
+fn tables_saying<'c>(catalog: &'c Catalog, name: &str) -> Vec<&'c Arc<TableDef>> {
+    let Some(saying) = catalog.saying(name) else {
+        return catalog.tables();
+    };
+    let table_of = |oid: &Oid| match catalog.object(*oid)? {
+        Object::Table(def) => Some(def.oid),
+        Object::Constraint(def) => Some(def.table),
+        Object::Index(def) => Some(def.table),
+        Object::Trigger(def) => Some(def.table),
+        _ => None,
+    };
+    let tables: BTreeSet<Oid> = saying.iter().filter_map(table_of).collect();
+    tables
+        .iter()
+        .filter_map(|oid| catalog.table(*oid))
+        .collect()
 }
 
 fn rewrite_bound(

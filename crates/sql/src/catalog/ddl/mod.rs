@@ -26,8 +26,10 @@ mod trigger;
 mod types;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, FileId, Oid, Result};
 
@@ -149,6 +151,7 @@ pub fn apply(edit: &mut CatalogEdit, ddl: &Ddl, host: &mut dyn DdlHost) -> Resul
         edit,
         host,
         out: Outcome::default(),
+        touched: HashSet::default(),
     };
     ddl_run.apply(ddl)?;
     Ok(ddl_run.out)
@@ -159,6 +162,8 @@ struct Run<'a> {
     edit: &'a mut CatalogEdit,
     host: &'a mut dyn DdlHost,
     out: Outcome,
+    /// Those of [`Outcome::touched`].
+    touched: HashSet<Oid, FixedState>,
 }
 
 impl Run<'_> {
@@ -192,7 +197,7 @@ impl Run<'_> {
         oid
     }
     fn touch(&mut self, table: Oid) {
-        if !self.out.touched.contains(&table) {
+        if self.touched.insert(table) {
             self.out.touched.push(table);
         }
     }

@@ -3,8 +3,6 @@
 //! A name is kept only where it is not the one that the table and the column make, so those of others are found by
 //! taking a name apart at its underscores.
 
-use std::collections::HashSet;
-
 use throng_types::{Oid, Result};
 
 use super::Run;
@@ -36,11 +34,14 @@ impl Run<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        let said = self.not_null_names_said(&table);
         let mut changed = false;
         for at in new {
             let column = table.columns[at].name.clone();
-            let taken = |name: &str| said.contains(name) || self.makes_name(&table, name);
+            let taken = |name: &str| {
+                let catalog = self.catalog();
+                catalog.keeps_not_null_name(table.schema, name, oid)
+                    || self.makes_name(&table, name)
+            };
             let made = object_name(&table.name, &column, "not_null");
             if !taken(&made) {
                 continue;
@@ -54,14 +55,6 @@ impl Run<'_> {
             self.put_table(table);
         }
         Ok(())
-    }
-
-    /// The names that are kept of other tables of its schema.
-    fn not_null_names_said(&self, table: &TableDef) -> HashSet<String> {
-        let tables = self.catalog().tables().into_iter();
-        let others = tables.filter(|t| t.schema == table.schema && t.oid != table.oid);
-        let columns = others.flat_map(|t| t.columns.iter().filter(|c| c.not_null && !c.dropped));
-        columns.filter_map(|c| c.not_null_name.clone()).collect()
     }
 
     /// Whether another table of its schema has a column whose NOT NULL has this name without being given one.

@@ -7,7 +7,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::catalog::partition::check::check_bound;
-use crate::catalog::partition::{PartitionBound, PartitionStrategy, Partitions, columns_in_child};
+use crate::catalog::partition::{PartitionBound, PartitionStrategy, columns_in_child};
 use crate::catalog::system::partition::constraint_definition;
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
@@ -54,8 +54,8 @@ impl Run<'_> {
             }
         }
         self.adopt_triggers(oid, parent)?;
-        let others = Partitions::of(parent, self.catalog(), Some(oid), self.host.eval())?;
-        if let Some(default) = others.default.map(|part| others.parts[part]) {
+        let bounds = self.catalog().bounds_of(parent, self.host.eval())?;
+        if let Some(default) = bounds.without(Some(oid)).default_partition() {
             for table in self.catalog().descendants(default) {
                 self.touch(table);
                 self.work(Work::CheckPartition {

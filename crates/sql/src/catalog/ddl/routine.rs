@@ -135,7 +135,13 @@ impl Run<'_> {
             })
         };
         let mut defaults = Vec::new();
-        for table in self.catalog().tables() {
+        let catalog = self.catalog();
+        let saying = catalog.saying(&def.name);
+        let tables = match &saying {
+            None => catalog.tables(),
+            Some(all) => all.iter().filter_map(|oid| catalog.table(*oid)).collect(),
+        };
+        for table in tables {
             for (attnum, column) in table.live_columns() {
                 let generated = column.generated.as_ref().map(|g| g.expr.as_str());
                 if column.default.as_deref().or(generated).is_some_and(calls) {
@@ -143,7 +149,7 @@ impl Run<'_> {
                 }
             }
         }
-        let constraints = self.catalog().constraints().into_iter();
+        let constraints = self.constraints_saying(&def.name).into_iter();
         let constraints = constraints
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if calls(expr)))
             .map(|c| c.oid);
@@ -151,11 +157,11 @@ impl Run<'_> {
             let texts = index.terms.exprs.iter().map(|e| &e.text);
             texts.chain(&index.terms.predicate).any(|text| calls(text))
         };
-        let catalog = self.catalog();
-        let indexes = catalog
-            .tables()
-            .into_iter()
-            .flat_map(|t| catalog.indexes_of(t.oid));
+        let indexes = match &saying {
+            None => catalog.indexes(),
+            Some(all) => all.iter().filter_map(|oid| catalog.index(*oid)).collect(),
+        };
+        let indexes = indexes.into_iter();
         let indexes = indexes.filter(called).map(|index| index.oid);
         (defaults, constraints.chain(indexes).collect())
     }

@@ -252,7 +252,8 @@ impl Run<'_> {
         let uses = |t: &TriggerDef| {
             t.function == object || t.when.iter().any(|when| when.uses.contains(&object))
         };
-        let all = self.catalog().triggers().into_iter();
+        let users = self.catalog().users_of(object).into_iter();
+        let all = users.filter_map(|oid| self.catalog().trigger(oid));
         let own = all.filter(|t| t.parent.is_none() && uses(t));
         own.cloned().collect()
     }
@@ -260,7 +261,8 @@ impl Run<'_> {
     /// Constraint triggers that were made FROM a table.
     pub(super) fn triggers_from(&self, table: Oid) -> Vec<Oid> {
         let from = |t: &TriggerDef| t.constraint.is_some_and(|c| c.other == Some(table));
-        let all = self.catalog().triggers().into_iter();
+        let users = self.catalog().users_of(table).into_iter();
+        let all = users.filter_map(|oid| self.catalog().trigger(oid));
         all.filter(|t| from(t)).map(|t| t.oid).collect()
     }
 

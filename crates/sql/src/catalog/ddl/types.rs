@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::catalog::acl::Kind;
-use crate::catalog::{ConstraintKind, EnumLabel, Object, TypeDef, builtin};
+use crate::catalog::{ConstraintDef, ConstraintKind, EnumLabel, Object, TypeDef, builtin};
 use crate::command::{AlterDomain, EnumChange};
 use crate::io::scalar::NAME_LIMIT;
 
@@ -139,7 +139,8 @@ impl Run<'_> {
                 let table = catalog.table(*table)?;
                 return Some(format!("\"{}.{}\"", table.name, table.column(*attnum).name));
             }
-            for def in catalog.made_types() {
+            let users = catalog.users_of(of).into_iter();
+            for def in users.filter_map(|oid| catalog.made_type(oid)) {
                 let over = def.domain.as_ref().and_then(|d| d.over) == Some(of);
                 let mut fields = def.fields.iter().flatten().filter(|f| !f.dropped);
                 if (over || fields.any(|f| f.shown_type() == of))
@@ -293,6 +294,18 @@ impl Run<'_> {
         found
     }
 
+    /// Constraints whose texts may say a name, by oid.
+    pub(super) fn constraints_saying(&self, name: &str) -> Vec<&Arc<ConstraintDef>> {
+        let catalog = self.catalog();
+        match catalog.saying(name) {
+            None => catalog.constraints(),
+            Some(all) => all
+                .iter()
+                .filter_map(|oid| catalog.constraint(*oid))
+                .collect(),
+        }
+    }
+
     /// CHECKs and defaults, of columns of other types, that name a type.
     pub(super) fn mentions_of_type(&self, ty: Oid) -> Vec<Oid> {
         let Some(Object::Type(def)) = self.catalog().object(ty) else {
@@ -302,8 +315,8 @@ impl Run<'_> {
             crate::parse::symbols(text)
                 .is_ok_and(|symbols| symbols.iter().any(|s| named(s.text, &def.name)))
         };
-        let constraints = self.catalog().constraints().into_iter();
-        constraints
+        self.constraints_saying(&def.name)
+            .into_iter()
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if mentions(expr)))
             .map(|c| c.oid)
             .collect()

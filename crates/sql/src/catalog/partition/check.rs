@@ -3,7 +3,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType};
 
-use super::{Edge, Keys, PartitionBound, Partitions, RangeEnd};
+use super::bounds::Bounds;
+use super::{Edge, Keys, PartitionBound, RangeEnd};
 use crate::catalog::{Catalog, TableDef};
 use crate::func::EvalContext;
 use crate::parse::quote_literal;
@@ -71,8 +72,12 @@ pub fn check_bound(
     without: Option<Oid>,
     eval: EvalContext<'_>,
 ) -> Result<Option<Complaint>> {
-    let others = Partitions::of(parent, catalog, without, eval)?;
-    let keys = Keys::of(bound, &others.types, eval)?;
+    let types: Vec<SqlType> = match &parent.partitioned {
+        Some(key) => key.parts.iter().map(|part| part.ty).collect(),
+        None => Vec::new(),
+    };
+    let others = catalog.bounds_of(parent, eval)?.without(without);
+    let keys = Keys::of(bound, &types, eval)?;
     if let (Keys::Range(from, to), PartitionBound::Range { from: a, to: b }) = (&keys, bound)
         && from >= to
     {
@@ -81,13 +86,13 @@ pub fn check_bound(
         ))
         .detail(format!(
             "Specified lower bound {} is greater than or equal to upper bound {}.",
-            ends_text(a, &others.types),
-            ends_text(b, &others.types)
+            ends_text(a, &types),
+            ends_text(b, &types)
         ));
         return Ok(Some((error, Fault::Value(0))));
     }
-    let called = |part: usize| {
-        let table = catalog.table(others.parts[part]);
+    let called = |part: Oid| {
+        let table = catalog.table(part);
         table.map_or(String::new(), |t| t.name.clone())
     };
     if let Keys::Hash(modulus, _) = keys
@@ -111,43 +116,36 @@ pub fn check_bound(
     Ok(Some((wrong(message), fault(&keys, &others, other))))
 }
 
-fn fault(keys: &Keys, others: &Partitions, other: usize) -> Fault {
+fn fault(keys: &Keys, others: &Bounds, other: Oid) -> Fault {
     let differ = |a: &[Edge], b: &[Edge]| a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(0);
     match keys {
         Keys::List(keys) => {
             let meets = |key: &Option<Vec<u8>>| match key {
-                None => others.null.is_some(),
-                Some(key) => others.listed(key).is_some(),
+                None => others.listing_null().is_some(),
+                Some(key) => others.listing(key).is_some(),
             };
             Fault::Value(keys.iter().position(meets).unwrap_or(0))
         }
-        Keys::Range(from, to) => match others.ranges.iter().find(|r| r.part == other) {
-            Some(r) if r.from <= *from => Fault::Value(differ(from, &r.from)),
-            Some(r) => Fault::Upper(differ(to, &r.from)),
-            None => Fault::Bound,
+        Keys::Range(from, to) => match others.keys_of(other) {
+            Some(Keys::Range(start, _)) if start <= from => Fault::Value(differ(from, start)),
+            Some(Keys::Range(start, _)) => Fault::Upper(differ(to, start)),
+            _ => Fault::Bound,
         },
         Keys::Hash(..) | Keys::Default => Fault::Bound,
     }
 }
 
 /// Each modulus must be a factor of the next larger one.
-fn factor(modulus: i32, others: &Partitions, called: &dyn Fn(usize) -> String) -> Option<Error> {
-    let mut moduli: Vec<(i32, usize)> = others
-        .hashes
-        .iter()
-        .map(|(m, _, part)| (*m, *part))
-        .collect();
-    moduli.sort_unstable();
-    let below = moduli.iter().rev().find(|(m, _)| *m <= modulus);
-    let above = moduli.iter().find(|(m, _)| *m > modulus);
+fn factor(modulus: i32, others: &Bounds, called: &dyn Fn(Oid) -> String) -> Option<Error> {
+    let [below, above] = others.around(modulus);
     let detail = match (below, above) {
         (Some((m, part)), _) if modulus % m != 0 => format!(
             "The new modulus {modulus} is not divisible by {m}, the modulus of existing partition \"{}\".",
-            called(*part)
+            called(part)
         ),
         (_, Some((m, part))) if m % modulus != 0 => format!(
             "The new modulus {modulus} is not a factor of {m}, the modulus of existing partition \"{}\".",
-            called(*part)
+            called(part)
         ),
         _ => return None,
     };
