@@ -6,7 +6,7 @@
 //! ```
 //! All keys are expressions over the row of the table it begins with, whatever the order of a partition's own columns.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use throng_types::{Datum, Result};
 
@@ -67,9 +67,10 @@ pub struct Leaf {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Routing {
     pub table: Arc<TableDef>,
-    /// Empty where the table is not partitioned: then it is the one leaf.
-    pub divisions: Vec<Division>,
-    pub leaves: Vec<Leaf>,
+    /// Without divisions where the table is not partitioned: then it is the one leaf.
+    pub tree: Arc<Tree>,
+    /// Those that rows have come to.
+    leaves: Vec<OnceLock<Box<Leaf>>>,
     /// The partitioned tables above.
     pub within: Vec<Level>,
 }
@@ -165,22 +166,41 @@ impl Routing {
             return Ok(None);
         }
         let within = Level::above(table, catalog, eval)?;
-        if !table.is_partitioned() {
-            return Ok(Some(Routing {
-                table: table.clone(),
+        let tree = match table.is_partitioned() {
+            true => catalog.tree_of(table, eval)?,
+            false => Arc::new(Tree {
                 divisions: Vec::new(),
-                leaves: vec![Leaf::of(table, table, catalog, eval)?],
-                within,
-            }));
-        }
-        let Tree { divisions, leaves } = Tree::of(table, catalog, eval)?;
-        let leaf = |leaf: &Arc<TableDef>| Leaf::of(leaf, table, catalog, eval);
+                leaves: vec![table.clone()],
+            }),
+        };
+        let leaves = tree.leaves.iter().map(|_| OnceLock::new()).collect();
         Ok(Some(Routing {
             table: table.clone(),
-            divisions,
-            leaves: leaves.iter().map(leaf).collect::<Result<_>>()?,
+            tree,
+            leaves,
             within,
         }))
+    }
+
+    pub fn divisions(&self) -> &[Division] {
+        &self.tree.divisions
+    }
+
+    /// Makes known what a leaf asks of its rows, if nobody has asked before.
+    ///
+    /// # Errors
+    /// Those of reading its definition's texts.
+    pub fn leaf(&self, at: usize, catalog: &Catalog, eval: EvalContext<'_>) -> Result<&Leaf> {
+        if let Some(leaf) = self.leaves[at].get() {
+            return Ok(leaf);
+        }
+        let leaf = Leaf::of(&self.tree.leaves[at], &self.table, catalog, eval)?;
+        Ok(self.leaves[at].get_or_init(|| Box::new(leaf)))
+    }
+
+    /// A leaf that was asked for before.
+    pub fn known_leaf(&self, at: usize) -> Option<&Leaf> {
+        self.leaves.get(at)?.get().map(|leaf| &**leaf)
     }
 }
 

@@ -208,6 +208,7 @@ impl Workbench {
             enable_nestloop: true,
             join_collapse_limit: self.join_collapse_limit,
             from_collapse_limit: 8,
+            most_unknown: None,
         };
         Some(plan(*query, &ctx))
     }

@@ -144,6 +144,9 @@ struct Loading<'a> {
     /// No row but those with large values has more done to it than being added to the batch.
     is_plain: bool,
     turn: Turn,
+    /// Rows in the leaves' batches, and the outlet that the last of them went to.
+    gathered: usize,
+    last: usize,
     /// The row in hand, and columns in it whose default is to be computed because the file says DEFAULT.
     row: Row,
     marked: Vec<usize>,
@@ -211,7 +214,7 @@ impl Load {
             places: plan
                 .routing
                 .iter()
-                .flat_map(|r| &r.leaves)
+                .flat_map(|r| &r.tree.leaves)
                 .map(|_| None)
                 .collect(),
             router: plan.routing.as_deref().map(Router::new),
@@ -219,6 +222,8 @@ impl Load {
             turn: Turn::new(),
             row: Row::new(),
             marked: Vec::new(),
+            gathered: 0,
+            last: 0,
             stored: 0,
             skipped: 0,
             named,
@@ -696,6 +701,8 @@ impl Loading<'_> {
         } = &mut self.outlets[outlet];
         if target.triggers.is_none() {
             batch.add(row, line, target, cx).await?;
+            self.last = outlet;
+            self.gathered += 1;
             return Ok(true);
         }
         let tid = insert_row(target, row, cx).await?;
@@ -708,7 +715,7 @@ impl Loading<'_> {
     /// Adds the row in hand to a leaf's batch.
     async fn add_to(&mut self, leaf: usize, routing: &Routing, line: u64) -> Result<bool> {
         let env = self.cx.env;
-        let leaf_def = &routing.leaves[leaf];
+        let leaf_def = routing.leaf(leaf, env.catalog, env.eval)?;
         let place = match self.places[leaf] {
             Some(place) => place,
             None => {
@@ -744,12 +751,16 @@ impl Loading<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.outlets.iter().any(|outlet| outlet.batch.is_full())
-            || self.outlets.iter().map(|o| o.batch.rows()).sum::<usize>() >= MOST_GATHERED
+        self.gathered >= MOST_GATHERED
+            || self
+                .outlets
+                .get(self.last)
+                .is_some_and(|o| o.batch.is_full() || o.batch.rows() >= MOST_GATHERED)
     }
 
     /// Stores the batch. `at`: what to tell of a row that is refused, beside its line.
     async fn store(&mut self, at: At<'_>) -> Result<()> {
+        self.gathered = 0;
         for outlet in &mut self.outlets {
             let Outlet {
                 target,

@@ -2,12 +2,14 @@
 
 use throng_sql::plan::{Append, prune};
 
+use super::build::operator;
 use super::eval::eval;
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
 pub struct AppendOp {
     node: &'static Append,
-    inputs: Vec<BoxOperator>,
+    /// Made when they are read first.
+    inputs: Vec<Option<BoxOperator>>,
     at: usize,
     /// Which inputs are read, once that is known.
     kept: Option<Vec<bool>>,
@@ -15,7 +17,9 @@ pub struct AppendOp {
 }
 
 impl AppendOp {
-    pub fn new(node: &'static Append, inputs: Vec<BoxOperator>) -> AppendOp {
+    pub fn new(node: &'static Append) -> AppendOp {
+        let mut inputs = Vec::new();
+        inputs.resize_with(node.inputs.len(), || None);
         AppendOp {
             node,
             inputs,
@@ -55,7 +59,10 @@ impl Operator for AppendOp {
         while let Some(input) = self.node.inputs.get(self.at) {
             let read = self.kept.as_ref().is_none_or(|kept| kept[self.at]);
             if read {
-                let operator = &mut self.inputs[self.at];
+                let operator = match &mut self.inputs[self.at] {
+                    Some(made) => made,
+                    none => none.insert(operator(&input.plan, cx)?),
+                };
                 if input.slots.is_empty() {
                     if operator.next(cx, row)? {
                         return Ok(true);
@@ -77,7 +84,7 @@ impl Operator for AppendOp {
     fn rewind(&mut self, cx: &mut Cx) {
         self.at = 0;
         self.kept = None;
-        for input in &mut self.inputs {
+        for input in self.inputs.iter_mut().flatten() {
             input.rewind(cx);
         }
     }

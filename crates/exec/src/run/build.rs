@@ -451,13 +451,7 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             let (left, right) = (child(left, cx)?, child(right, cx)?);
             Box::new(SetOperation::new(*op, *all, &plan.types, left, right))
         }
-        Node::Append(append) => {
-            let mut inputs = Vec::with_capacity(append.inputs.len());
-            for input in &append.inputs {
-                inputs.push(child(&input.plan, cx)?);
-            }
-            Box::new(AppendOp::new(append, inputs))
-        }
+        Node::Append(append) => Box::new(AppendOp::new(append)),
         Node::LockRows { input, rows } => Box::new(LockRowsOp::new(input, rows, child(input, cx)?)),
         Node::Materialize { input } => {
             let depends = depends_on_outer(input);

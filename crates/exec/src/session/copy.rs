@@ -43,8 +43,8 @@ impl Session {
             } => {
                 let table = self.table_to_load(table, &options).await?;
                 // All leaves: which of them get rows is not known.
-                for leaf in routing.iter().flat_map(|r| &r.leaves) {
-                    self.table_to_load(leaf.table.oid, &options).await?;
+                for leaf in routing.iter().flat_map(|r| &r.tree.leaves) {
+                    self.table_to_load(leaf.oid, &options).await?;
                 }
                 let notices = self.settings.borrow().text(Id::ClientMinMessages) == "notice";
                 let load = Load {
@@ -151,8 +151,8 @@ impl Session {
             }
             _ => Source::Client,
         };
-        let leaves = load.routing.iter().flat_map(|r| &r.leaves);
-        let leaves = leaves.map(|leaf| leaf.table.oid);
+        let leaves = load.routing.iter().flat_map(|r| &r.tree.leaves);
+        let leaves = leaves.map(|leaf| leaf.oid);
         let loaded = std::iter::once(load.table.oid).chain(leaves).collect();
         let catalog = self.catalog();
         let work_mem = self.work_mem();
@@ -181,7 +181,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<u64> {
         let plan = Arc::new(self.plan(query)?);
-        self.lock_tables(&plan.locks).await?;
+        self.lock_plan(&plan, &[]).await?;
         let mut run = self.start(plan.clone(), vec![], Rows::Given)?;
         let mut sink = match target {
             CopyTarget::File(path) => Sink::create(&path).await?,

@@ -1,4 +1,5 @@
-//! Plans made for a prepared statement's parameters, where `plan_cache_mode` is `force_custom_plan`.
+//! Plans made for a prepared statement's parameters, where `plan_cache_mode` is `force_custom_plan` or the values choose among
+//! many partitions.
 //!
 //! Otherwise a prepared statement has one plan, which knows no values: the setting is looked at when it changes, and a
 //! statement that runs by the usual way tests one flag.
@@ -13,6 +14,10 @@ use throng_types::{Datum, Error, Result};
 use super::Session;
 use super::prepared::Prepared;
 
+/// Among more partitions than this a statement that is planned once does not choose by its parameters' values: it is planned for
+/// them. Planning for a few takes as long as locking and passing over this many.
+pub(super) const MOST_UNKNOWN: usize = 64;
+
 /// Whether prepared statements are planned anew for each of their parameters' values.
 pub(super) fn is_forced(settings: &SessionSettings) -> bool {
     settings.text(Id::PlanCacheMode) == "force_custom_plan"
@@ -25,10 +30,11 @@ impl Session {
         prepared: &Prepared,
         values: &[Datum],
     ) -> Result<Arc<PlannedStatement>> {
-        match self.asked().custom_plans && !values.is_empty() {
-            false => self.plan_of(prepared).await,
-            true => Box::pin(self.custom_plan(prepared, values)).await,
+        let forced = self.asked().custom_plans && !values.is_empty();
+        if !forced && let Some(plan) = self.plan_of(prepared, values).await? {
+            return Ok(plan);
         }
+        Box::pin(self.custom_plan(prepared, values)).await
     }
 
     #[cold]
@@ -38,10 +44,9 @@ impl Session {
         values: &[Datum],
     ) -> Result<Arc<PlannedStatement>> {
         loop {
-            // It is the one without values that must still have the columns that were told.
-            self.plan_of(prepared).await?;
             let version = self.database.version();
-            let known = prepared.known();
+            // It is the one without values that must still have the columns that were told.
+            let known = self.current(prepared, self.plan_key()).await?;
             let Some(statement) = &known.statement else {
                 return Err(Error::internal("a statement without a text has a plan"));
             };
@@ -51,7 +56,7 @@ impl Session {
             };
             plan::set_parameters(&mut query, values);
             let plan = Arc::new(self.plan(*query)?);
-            if self.lock_planned(&plan, version).await? {
+            if self.lock_planned(&plan, values, version).await? {
                 return Ok(plan);
             }
         }

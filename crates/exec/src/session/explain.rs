@@ -73,7 +73,7 @@ impl Session {
         let planning = Instant::now();
         let planned = Arc::new(self.plan(query)?);
         let planning = planning.elapsed();
-        self.lock_tables(&planned.locks).await?;
+        self.lock_plan(&planned, &[]).await?;
         self.explain_plan(options, planned, planning, shape, client)
             .await
     }

@@ -8,16 +8,19 @@
 //! Both are PostgreSQL's: children are found once, when their parent is locked, and locked then.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, FamilyOf};
-use throng_sql::plan::TableLock;
+use throng_sql::expr::Expr;
+use throng_sql::plan::{PlannedStatement, TableLock};
 use throng_txn::Txn;
-use throng_types::{Oid, Result};
+use throng_types::{Datum, Oid, Result};
 
 use super::query::lock_mode;
 use super::{Session, SharedCatalog};
+use crate::write::constant_blocking;
 
 /// What a statement takes for children.
 #[derive(Default)]
@@ -47,6 +50,39 @@ impl Families {
 }
 
 impl Session {
+    /// Takes the locks that a plan needs with these values of its parameters; without values, all that it may need.
+    pub(super) async fn lock_plan(&self, plan: &PlannedStatement, values: &[Datum]) -> Result<()> {
+        if plan.leaf_locks.is_empty() {
+            return self.lock_tables(&plan.locks).await;
+        }
+        let locks = self.chosen_locks(plan, values)?;
+        self.lock_tables(&locks).await
+    }
+
+    fn chosen_locks(
+        &self,
+        plan: &PlannedStatement,
+        values: &[Datum],
+    ) -> Result<Vec<(Oid, TableLock)>> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let snapshot = self.transaction()?.txn.latest_snapshot();
+        let env = self.env(&catalog, &host, &snapshot, values);
+        let mut locks: BTreeMap<Oid, TableLock> = plan.locks.iter().copied().collect();
+        for leaves in &plan.leaf_locks {
+            let mut eval = |value: &Expr| constant_blocking(value.clone(), env);
+            let chosen = match values.len() < plan.params.len() {
+                true => None,
+                false => leaves.needed(&mut eval).ok(),
+            };
+            for (leaf, mode) in chosen.unwrap_or_else(|| leaves.all().collect()) {
+                let held = locks.entry(leaf).or_insert(mode);
+                *held = (*held).max(mode);
+            }
+        }
+        Ok(locks.into_iter().collect())
+    }
+
     /// Takes the locks of a plan: those of tables that are named before those of their children, each in order of oid so that plans
     /// do not deadlock on them.
     pub(super) async fn lock_families(&self, txn: &Txn, locks: &[(Oid, TableLock)]) -> Result<()> {

@@ -90,7 +90,8 @@ impl Session {
     async fn plan_of_once(&mut self, once: &Once) -> Result<Arc<PlannedStatement>> {
         if let Some(plan) = &once.known.plan
             && !self.asked().custom_plans
-            && self.lock_planned(plan, once.version).await?
+            && !plan.wants_values
+            && self.lock_planned(plan, &once.values, once.version).await?
         {
             return Ok(plan.clone());
         }

@@ -48,6 +48,8 @@ pub(crate) struct Known {
 const USES_BETWEEN_LOOKS: u32 = 64;
 /// A table of this many times the pages, or a part of them, is another table to the planner.
 const GROWTH: u32 = 4;
+/// Of more tables than this the growth of the first is looked at.
+const MOST_WATCHED: usize = 256;
 /// Pages below which growth changes no plan worth changing.
 const SMALL: u32 = 16;
 
@@ -77,7 +79,8 @@ impl Known {
         store: &Store,
         catalog: &Catalog,
     ) -> Known {
-        let tables = plan.locks.iter().filter_map(|(oid, _)| catalog.table(*oid));
+        let locked = plan.all_locks().take(MOST_WATCHED);
+        let tables = locked.filter_map(|(oid, _)| catalog.table(oid));
         self.sizes = tables
             .map(|table| (table.file, pages(store, table.file)))
             .collect();

@@ -593,7 +593,7 @@ impl Session {
             places.learn(&plan);
         }
         let plan = Arc::new(plan);
-        self.lock_tables(&plan.locks).await?;
+        self.lock_plan(&plan, &[]).await?;
         let mut shape = columns(&plan);
         if let Some(told) = shape.as_ref().filter(|_| options.binary) {
             let (fields, formats) = (told.fields.clone(), vec![Format::Binary; told.fields.len()]);

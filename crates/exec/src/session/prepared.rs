@@ -343,16 +343,23 @@ impl Session {
         })
     }
 
-    /// The plan of a prepared data statement, its tables locked.
-    pub(super) async fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<PlannedStatement>> {
+    /// The plan of a prepared data statement, its tables locked; None where it is to be planned for its values.
+    pub(super) async fn plan_of(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Datum],
+    ) -> Result<Option<Arc<PlannedStatement>>> {
         loop {
             let version = self.database.version();
             let known = self.current(prepared, self.plan_key()).await?;
             let Some(plan) = known.plan.clone() else {
                 return Err(Error::internal("a command has no plan"));
             };
-            if self.lock_planned(&plan, version).await? {
-                return Ok(plan);
+            if plan.wants_values {
+                return Ok(None);
+            }
+            if self.lock_planned(&plan, values, version).await? {
+                return Ok(Some(plan));
             }
         }
     }
@@ -477,7 +484,7 @@ impl Session {
                 break (key, known);
             };
             // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
-            if self.lock_planned(plan, version).await? {
+            if self.lock_planned(plan, &[], version).await? {
                 let transaction = self.transaction()?;
                 transaction.used.set(true);
                 if transaction.txn.isolation().keeps_snapshot() {

@@ -42,9 +42,9 @@ impl Session {
     ) -> Result<()> {
         let planned = loop {
             let version = self.database.version();
-            let understood = self.understand_data(statement, sql, &[]).await?;
+            let understood = self.understand_data(statement, sql, &[], None).await?;
             self.notices(understood.notices, client);
-            if self.lock_planned(&understood.plan, version).await? {
+            if self.lock_planned(&understood.plan, &[], version).await? {
                 break understood.plan;
             }
         };
@@ -123,7 +123,7 @@ impl Session {
             let Some(plan) = known.plan.clone() else {
                 return Ok(false);
             };
-            if self.lock_planned(&plan, version).await? {
+            if self.lock_planned(&plan, &shape.values, version).await? {
                 break (known, plan);
             }
         };
@@ -167,14 +167,14 @@ impl Session {
         if known
             .plan
             .as_ref()
-            .is_some_and(|plan| plan.root.cost.total > DEAR)
+            .is_some_and(|plan| plan.root.cost.total > DEAR || plan.wants_values)
         {
             return true;
         }
         let catalog = self.catalog();
         let of = |table: Oid| catalog.indexes_of(table).iter().any(|i| !i.is_plain());
-        let mut locks = known.plan.iter().flat_map(|plan| &plan.locks);
-        locks.any(|(table, _)| of(*table))
+        let mut locks = known.plan.iter().flat_map(|plan| plan.all_locks());
+        locks.any(|(table, _)| of(table))
     }
 
     /// Takes the locks a plan needs. A deferrable transaction first waits for its snapshot.
@@ -190,8 +190,13 @@ impl Session {
 
     /// Takes the locks that a plan of the definitions of `version` needs. False if the definitions are others by then: while a lock
     /// was waited for, what it protects may have become another.
-    pub(super) async fn lock_planned(&self, plan: &PlannedStatement, version: u64) -> Result<bool> {
-        self.lock_tables(&plan.locks).await?;
+    pub(super) async fn lock_planned(
+        &self,
+        plan: &PlannedStatement,
+        values: &[Datum],
+        version: u64,
+    ) -> Result<bool> {
+        self.lock_plan(plan, values).await?;
         Ok(self.database.version() == version)
     }
 

@@ -69,7 +69,7 @@ impl Session {
     ) -> Result<u64> {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
-        self.lock_tables(&planned.locks).await?;
+        self.lock_plan(&planned, &[]).await?;
         let values = self.command_values.borrow().clone();
         let mut run = self.start(planned, values, Rows::Given)?;
         let txn = &self.transaction()?.txn;
@@ -113,7 +113,7 @@ impl Session {
     ) -> Result<()> {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
-        self.lock_tables(&planned.locks).await?;
+        self.lock_plan(&planned, &[]).await?;
         let values = self.command_values.borrow().clone();
         let mut run = self.start(planned, values, Rows::Given)?;
         let work_mem = self.work_mem();

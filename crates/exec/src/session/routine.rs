@@ -202,7 +202,7 @@ impl Session {
                 };
             };
             if let Some(plan) = &statement.known.plan {
-                self.lock_tables(&plan.locks).await.map_err(running)?;
+                self.lock_plan(plan, &request.args).await.map_err(running)?;
             }
             // While a lock was waited for, what it protects may have become another.
             if self.catalog().version() == catalog.version() {

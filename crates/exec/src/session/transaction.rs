@@ -682,10 +682,9 @@ impl Session {
             def.is_some_and(|def| def.persistence.is_temporary())
         };
         let mut changed = plan
-            .locks
-            .iter()
+            .all_locks()
             .filter(|(_, lock)| *lock > TableLock::AccessShare);
-        match changed.all(|(table, _)| is_temporary(*table)) {
+        match changed.all(|(table, _)| is_temporary(table)) {
             true => Ok(()),
             false => self.must_be_writable(command),
         }

@@ -25,6 +25,7 @@ use throng_sql::settings::Id;
 use throng_types::{Error, Oid, Result, SqlType, interrupt};
 
 use super::Session;
+use super::custom::MOST_UNKNOWN;
 use super::plans::Known;
 use super::query::columns;
 use crate::analytics::Analytics;
@@ -100,6 +101,7 @@ struct Ways {
     enable_nestloop: bool,
     join_collapse_limit: i64,
     from_collapse_limit: i64,
+    most_unknown: Option<usize>,
     /// SELECTs that cost more run on the analytics pool. Below 0: none does.
     analytics_above_cost: f64,
 }
@@ -149,6 +151,7 @@ impl Ways {
             enable_nestloop: self.enable_nestloop,
             join_collapse_limit: self.join_collapse_limit,
             from_collapse_limit: self.from_collapse_limit,
+            most_unknown: self.most_unknown,
         };
         let analytics = engine.analytics();
         let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))
@@ -226,6 +229,7 @@ impl Session {
             enable_nestloop: settings.bool(Id::EnableNestloop),
             join_collapse_limit: settings.int(Id::JoinCollapseLimit),
             from_collapse_limit: settings.int(Id::FromCollapseLimit),
+            most_unknown: None,
             analytics_above_cost: self.asked().analytics_above_cost,
         }
     }
@@ -273,15 +277,20 @@ impl Session {
         self.aside(move |_| parse::parse(&text)).await
     }
 
-    /// Binds and plans a data statement.
+    /// Binds and plans a data statement. `most_unknown`: see [`PlanContext`].
     pub(super) async fn understand_data(
         &self,
         statement: &Arc<Statement>,
         sql: &str,
         params: &[SqlType],
+        most_unknown: Option<usize>,
     ) -> Result<Understood> {
         let catalog = self.catalog();
-        let (names, ways) = (self.names(&catalog), self.ways(&catalog));
+        let ways = Ways {
+            most_unknown,
+            ..self.ways(&catalog)
+        };
+        let names = self.names(&catalog);
         let (catalog, engine) = (Arc::clone(&catalog), self.engine.clone());
         let (statement, sql) = (statement.clone(), Arc::<str>::from(sql));
         let params = params.to_vec();
@@ -300,14 +309,16 @@ impl Session {
         .await
     }
 
-    /// The same, with what is known of it from then on.
+    /// The same, with what is known of it from then on. Where its parameters choose among many partitions it is to be planned for
+    /// their values.
     pub(super) async fn known_data(
         &self,
         statement: Arc<Statement>,
         sql: &str,
         params: &[SqlType],
     ) -> Result<Known> {
-        let Understood { params, plan, .. } = self.understand_data(&statement, sql, params).await?;
+        let understood = self.understand_data(&statement, sql, params, Some(MOST_UNKNOWN));
+        let Understood { params, plan, .. } = understood.await?;
         let known = Known::new(sql, Some(statement), params, columns(&plan));
         Ok(known.planned(plan, &self.engine.store, &self.catalog()))
     }

@@ -55,8 +55,8 @@ impl Arrivals<'_> {
             return Ok(None);
         };
         let found = place_of(execution, cx, row).await?;
-        let at = leaf_or_error(found, &routing.table, &routing.divisions, row, cx.env)?;
-        let leaf = &routing.leaves[at];
+        let at = leaf_or_error(found, &routing.table, routing.divisions(), row, cx.env)?;
+        let leaf = routing.leaf(at, cx.env.catalog, cx.env.eval)?;
         let own = leaf.row(row);
         still_takes(&leaf.table, &own, cx).await?;
         Ok(Some((at, own)))
@@ -85,7 +85,7 @@ impl Arrivals<'_> {
             return Ok(true);
         };
         let at = *at;
-        let leaf = &routing.leaves[at];
+        let leaf = routing.leaf(at, cx.env.catalog, cx.env.eval)?;
         if let Some(triggers) = triggers {
             if !triggers.before_insert(own, cx).await? {
                 return Ok(false);
@@ -152,7 +152,7 @@ pub(super) async fn insert(
         let place = match (&mut whole, routing, &routed) {
             (Some(place), ..) => place,
             (None, Some(routing), Some((at, _))) => {
-                leaves.get(*at, &routing.leaves[*at].table, arbiters, alone, cx)?
+                leaves.get(*at, &routing.tree.leaves[*at], arbiters, alone, cx)?
             }
             _ => return Err(Error::internal("a new row without a table")),
         };

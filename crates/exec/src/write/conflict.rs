@@ -91,7 +91,7 @@ impl Upsert<'_> {
     fn leaf(&self) -> Option<(&Routing, usize, &Leaf)> {
         let routing = self.node.routing.as_deref()?;
         let at = self.leaf?;
-        Some((routing, at, routing.leaves.get(at)?))
+        Some((routing, at, routing.known_leaf(at)?))
     }
 
     /// DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it. None if it is not there any
@@ -202,7 +202,7 @@ async fn stays(
     cx: &Context<'_>,
 ) -> Result<()> {
     let found = place_of(execution, cx, new).await?;
-    if leaf_or_error(found, &routing.table, &routing.divisions, new, cx.env)? == at {
+    if leaf_or_error(found, &routing.table, routing.divisions(), new, cx.env)? == at {
         return Ok(());
     }
     Err(Error::new(

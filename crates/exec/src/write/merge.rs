@@ -13,9 +13,8 @@
 //! condition and those of the clauses are evaluated over its newest version.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use throng_sql::catalog::{TableDef, fires};
+use throng_sql::catalog::fires;
 use throng_sql::expr::Expr;
 use throng_sql::plan::{MergeNode, Node};
 use throng_sql::query::{MergeMatch, MergeWrite};
@@ -23,7 +22,7 @@ use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 
-use super::arrival::{Arrivals, own_row};
+use super::arrival::{Arrivals, Routed, own_row};
 use super::foreign::ForeignKeys;
 use super::partition::{Change, Goal, Place, Places, member_of, must_fit, put, read_row, top_row};
 use super::sought::taken_out;
@@ -47,7 +46,7 @@ enum Met {
 /// A MERGE under way.
 struct Merging<'a, 'b> {
     node: &'a MergeNode,
-    /// By the place of a table in the family; without one the target is the first.
+    /// By the place of a table among all of the family; without one the target is the first.
     places: Places,
     alone: bool,
     cx: &'a Context<'b>,
@@ -147,19 +146,26 @@ fn second_time() -> Error {
 }
 
 impl Merging<'_, '_> {
-    fn table(&self, of: usize) -> &Arc<TableDef> {
+    /// Where rows of one of the family's tables are written.
+    fn place(&mut self, of: usize) -> Result<&mut Place> {
         let node = self.node;
-        let leaf = match (&node.family, &node.routing) {
-            (Some(family), _) => family.members.get(of).map(|member| &member.leaf),
-            (None, Some(routing)) => routing.leaves.get(of),
-            (None, None) => None,
+        let member = node.family.as_ref().and_then(|f| f.members.get(of));
+        let (at, table) = match member {
+            Some(member) => (member.place, &member.leaf.table),
+            None => (0, &node.table),
         };
-        leaf.map_or(&node.table, |leaf| &leaf.table)
+        self.places.get(at, table, &[], self.alone, self.cx)
     }
 
-    fn place(&mut self, of: usize) -> Result<&mut Place> {
-        let table = self.table(of).clone();
-        self.places.get(of, &table, &[], self.alone, self.cx)
+    /// Where new rows are written.
+    fn place_for(&mut self, routed: &Routed) -> Result<&mut Place> {
+        match (routed, &self.node.routing) {
+            (Some((leaf, _)), Some(routing)) => {
+                let table = &routing.tree.leaves[*leaf];
+                self.places.get(*leaf, table, &[], self.alone, self.cx)
+            }
+            _ => self.place(0),
+        }
     }
 
     /// The target's row in a row of the join.
@@ -497,8 +503,7 @@ impl Merging<'_, '_> {
             named: self.named,
         };
         let mut routed = arrivals.routed(execution, &new, cx).await?;
-        let of = routed.as_ref().map_or(0, |(of, _)| *of);
-        let place = self.place(of)?;
+        let place = self.place_for(&routed)?;
         if !arrivals
             .complete(execution, &place.target, &mut routed, &mut new, cx)
             .await?

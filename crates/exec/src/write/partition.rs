@@ -5,6 +5,8 @@
 //! ```
 //! An UPDATE that changes the key takes the row out of one leaf and puts it into another.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
 use throng_buffer::retry;
@@ -95,7 +97,7 @@ pub(super) async fn place_of(
             return Ok(Found::Leaf(0));
         };
         let mut key = |exprs: &'static [Expr]| values(exprs, row, cx);
-        find(&mut key, &routing.within, &routing.divisions)
+        find(&mut key, &routing.within, routing.divisions())
     })
     .await
 }
@@ -195,7 +197,7 @@ impl Router {
         let of = |key: &Vec<Expr>| Compute::new(key.clone());
         Router {
             within: routing.within.iter().map(|level| of(&level.key)).collect(),
-            divisions: routing.divisions.iter().map(|d| of(&d.key)).collect(),
+            divisions: routing.divisions().iter().map(|d| of(&d.key)).collect(),
         }
     }
 
@@ -203,14 +205,14 @@ impl Router {
     /// 23514 for a row that has no leaf.
     pub async fn leaf(&mut self, routing: &Routing, row: &[Datum], env: Env<'_>) -> Result<usize> {
         let refused =
-            |found: Found| leaf_or_error(found, &routing.table, &routing.divisions, row, env);
+            |found: Found| leaf_or_error(found, &routing.table, routing.divisions(), row, env);
         for (level, key) in routing.within.iter().zip(&mut self.within) {
             if !level.takes(&key.row(row, env).await?)? {
                 return refused(Found::Outside);
             }
         }
         let mut at = 0;
-        while let Some(division) = routing.divisions.get(at) {
+        while let Some(division) = routing.divisions().get(at) {
             let key = self.divisions[at].row(row, env).await?;
             let part = division.parts.find(&key)?;
             match part.and_then(|part| division.next.get(part)) {
@@ -327,7 +329,7 @@ impl Place {
 
 /// Those in use, by their place among the leaves or members.
 #[derive(Default)]
-pub(super) struct Places(Vec<Option<Place>>);
+pub(super) struct Places(BTreeMap<usize, Place>);
 
 impl Places {
     pub fn get(
@@ -338,20 +340,14 @@ impl Places {
         alone: bool,
         cx: &Context<'_>,
     ) -> Result<&mut Place> {
-        if self.0.len() <= at {
-            self.0.resize_with(at + 1, || None);
+        match self.0.entry(at) {
+            Entry::Occupied(place) => Ok(place.into_mut()),
+            Entry::Vacant(free) => Ok(free.insert(Place::of(table, arbiters, alone, cx)?)),
         }
-        let place = &mut self.0[at];
-        if place.is_none() {
-            *place = Some(Place::of(table, arbiters, alone, cx)?);
-        }
-        place
-            .as_mut()
-            .ok_or_else(|| Error::internal("a table to write to that is none"))
     }
 
     pub fn keys(self) -> Vec<ForeignKeys> {
-        self.0.into_iter().flatten().map(|p| p.keys).collect()
+        self.0.into_values().map(|p| p.keys).collect()
     }
 }
 
@@ -408,7 +404,7 @@ pub(super) async fn complete_leaf(
 
 /// A leaf that rows are routed to.
 pub(super) fn leaf_of(plan: &'static Plan, at: usize) -> Option<&'static Leaf> {
-    routing_of(plan).and_then(|routing| routing.leaves.get(at))
+    routing_of(plan).and_then(|routing| routing.known_leaf(at))
 }
 
 /// Which member a row of the input is of; none where an outer join has no row here.
@@ -416,10 +412,9 @@ pub(super) fn member_of(family: &Family, input: &[Datum]) -> Option<usize> {
     let Datum::Oid(oid) = input[family.tableoid as usize] else {
         return None;
     };
-    family
-        .members
-        .iter()
-        .position(|m| m.leaf.table.oid.0 == oid)
+    let tables = &family.by_table;
+    let found = tables.binary_search_by_key(&Oid(oid), |(table, _)| *table);
+    found.ok().map(|at| tables[at].1)
 }
 
 /// A whole row of a table; none if it is gone.
@@ -467,7 +462,7 @@ pub(super) async fn update(
             continue;
         };
         let member = &family.members[at];
-        let place = places.get(at, &member.leaf.table, &[], alone, cx)?;
+        let place = places.get(member.place, &member.leaf.table, &[], alone, cx)?;
         let target = place.target.clone();
         let Some(mut found) = row_ref(&target, &input[node.tid as usize]).await? else {
             continue;
@@ -579,7 +574,7 @@ pub(super) async fn put(
         columns: Some(&member.columns),
     };
     let source = places
-        .get(at, &member.leaf.table, &[], alone, cx)?
+        .get(member.place, &member.leaf.table, &[], alone, cx)?
         .target
         .clone();
     if let Some(triggers) = source.locks_first(fires::UPDATE) {
@@ -596,14 +591,21 @@ pub(super) async fn put(
         }
     }
     let mut top = top_row(member, &own, width);
-    let mut goes_to = at;
+    let mut goes_to = member.place;
     if let Some(routing) = routing {
         let leaf = place_of(execution, cx, &top).await?;
-        goes_to = leaf_or_error(leaf, table, &routing.divisions, &top, cx.env)?;
+        goes_to = leaf_or_error(leaf, table, routing.divisions(), &top, cx.env)?;
     }
-    let next = &family.members[goes_to].leaf;
-    let of_plan = |plan| leaf_of_member(plan, goes_to);
-    let outcome = if goes_to == at {
+    let stays = goes_to == member.place;
+    let next = match routing {
+        Some(routing) if !stays => routing.leaf(goes_to, cx.env.catalog, cx.env.eval)?,
+        _ => &member.leaf,
+    };
+    let of_plan = |plan| match stays {
+        true => leaf_of_member(plan, at),
+        false => leaf_of(plan, goes_to),
+    };
+    let outcome = if stays {
         complete_leaf(execution, cx, &next.table, &mut own, of_plan).await?;
         next.give_computed(&own, &mut top);
         store_update(&source, found, old, &own, turn, cx).await?
@@ -658,8 +660,10 @@ pub(super) async fn put(
         }
     };
     check_views(execution, cx, table, &top).await?;
-    let keys = &mut places.get(at, &member.leaf.table, &[], alone, cx)?.keys;
-    match goes_to == at {
+    let keys = &mut places
+        .get(member.place, &member.leaf.table, &[], alone, cx)?
+        .keys;
+    match stays {
         true => {
             keys.updated((old, found.tid), (&own, tid), cx).await?;
             let versions = ((&old[..], found.tid), (&own[..], tid));
@@ -683,7 +687,7 @@ pub(super) async fn put(
 /// A member's row as one of the table that the statement names.
 pub(super) fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: usize) -> Row {
     let mut top = vec![Datum::Null; width];
-    for (value, column) in top.iter_mut().zip(&member.columns) {
+    for (value, column) in top.iter_mut().zip(&*member.columns) {
         if *column > 0 {
             *value = own[usize::from(*column) - 1].clone();
         }
@@ -744,7 +748,7 @@ pub(super) async fn delete(
             continue;
         };
         let member = &family.members[at];
-        let place = places.get(at, &member.leaf.table, &[], alone, cx)?;
+        let place = places.get(member.place, &member.leaf.table, &[], alone, cx)?;
         let Some(mut found) = row_ref(&place.target, &input[node.tid as usize]).await? else {
             continue;
         };

@@ -7,8 +7,8 @@ use throng_types::{Error, Oid, Result, SqlType};
 
 use super::access::{TableRef, Wanted};
 use super::{
-    Append, AppendInput, Built, Columns, Cost, Node, OrderedBy, Planner, Pruning, TableLock, cost,
-    fold, prune,
+    Append, AppendInput, Built, Chosen, Columns, Cost, LeafLocks, Node, OrderedBy, Planner,
+    Pruning, TableLock, cost, fold, prune,
 };
 use crate::catalog::TableDef;
 use crate::catalog::partition::columns_in_child;
@@ -23,15 +23,24 @@ pub(super) struct Kin {
     pub rel: RelId,
     pub table: Arc<TableDef>,
     /// For each of the parent's columns its attribute number here.
-    pub columns: Vec<u16>,
+    pub columns: Arc<[u16]>,
 }
 
 /// A parent's tables, in the order in which they are read.
 #[derive(Debug)]
-pub(super) struct Kindred {
-    pub members: Vec<Kin>,
-    /// Of a partitioned table: its members are the leaves.
-    pub tree: Option<Arc<Tree>>,
+pub(super) enum Kindred {
+    /// The leaves of a partitioned table.
+    Leaves(Arc<Tree>),
+    Children(Vec<Arc<TableDef>>),
+}
+
+impl Kindred {
+    pub fn tables(&self) -> &[Arc<TableDef>] {
+        match self {
+            Kindred::Leaves(tree) => &tree.leaves,
+            Kindred::Children(tables) => tables,
+        }
+    }
 }
 
 fn child_column(column: i16, kin: &Kin) -> i16 {
@@ -80,34 +89,57 @@ impl Planner<'_> {
             return Ok(known.clone());
         }
         let catalog = self.ctx.catalog;
-        let mut tree = None;
-        let tables: Vec<Arc<TableDef>> = match table.is_partitioned() {
-            true => {
-                let found = Arc::new(Tree::of(table, catalog, self.ctx.eval)?);
-                let leaves = found.leaves.clone();
-                tree = Some(found);
-                leaves
-            }
+        let kindred = Arc::new(match table.is_partitioned() {
+            true => Kindred::Leaves(catalog.tree_of(table, self.ctx.eval)?),
             false => {
                 let all = catalog.descendants(table.oid).into_iter();
                 let here = all.filter(|oid| *oid == table.oid || !self.is_elsewhere(*oid));
-                here.filter_map(|oid| catalog.table(oid).cloned()).collect()
+                let tables = here.filter_map(|oid| catalog.table(oid).cloned());
+                Kindred::Children(tables.collect())
             }
-        };
-        let mut members = Vec::with_capacity(tables.len());
-        for child in tables {
-            if catalog.base().is_some() {
-                must_still_fit(table, &child)?;
-            }
-            members.push(Kin {
-                rel: self.new_rel(),
-                columns: columns_in_child(table, &child),
-                table: child,
-            });
-        }
-        let kindred = Arc::new(Kindred { members, tree });
+        });
         self.kindred.insert(rel, kindred.clone());
         Ok(kindred)
+    }
+
+    /// One of the tables behind an entry, the same each time.
+    pub(super) fn kin(
+        &mut self,
+        rel: RelId,
+        table: &TableDef,
+        child: &Arc<TableDef>,
+    ) -> Result<Kin> {
+        if let Some(known) = self.kin.get(&(rel, child.oid)) {
+            return Ok(known.clone());
+        }
+        if self.ctx.catalog.base().is_some() {
+            must_still_fit(table, child)?;
+        }
+        let kin = Kin {
+            rel: self.new_rel(),
+            columns: columns_in_child(table, child).into(),
+            table: child.clone(),
+        };
+        self.kin.insert((rel, child.oid), kin.clone());
+        Ok(kin)
+    }
+
+    /// Those of the tables behind an entry that are read, with their places among all, ascending.
+    pub(super) fn read_kin(
+        &mut self,
+        rel: RelId,
+        table: &Arc<TableDef>,
+    ) -> Result<Vec<(usize, Kin)>> {
+        let kindred = self.kindred(rel, table)?;
+        let read: Vec<usize> = match self.kept.get(&rel) {
+            Some(kept) => kept.iter().copied().collect(),
+            None => (0..kindred.tables().len()).collect(),
+        };
+        let tables = kindred.tables();
+        let kin = read
+            .into_iter()
+            .map(|at| Ok((at, self.kin(rel, table, &tables[at])?)));
+        kin.collect()
     }
 
     /// Reads a table and its children.
@@ -119,8 +151,8 @@ impl Planner<'_> {
     ) -> Result<Built> {
         self.lock(source.table.oid, TableLock::AccessShare);
         let kindred = self.kindred(source.rel, source.table)?;
-        let kept: Vec<usize> = match &kindred.tree {
-            Some(tree) => {
+        let mut kept: Vec<usize> = match &*kindred {
+            Kindred::Leaves(tree) => {
                 let known: Vec<Expr> = conditions
                     .iter()
                     .map(|c| self.over_row(c, source.rel))
@@ -129,8 +161,19 @@ impl Planner<'_> {
                     .into_iter()
                     .collect()
             }
-            None => (0..kindred.members.len()).collect(),
+            Kindred::Children(tables) => (0..tables.len()).collect(),
         };
+        let pruning = match &*kindred {
+            Kindred::Leaves(tree) if kept.len() > 1 => {
+                self.pruning(tree, source.rel, &conditions)?
+            }
+            _ => None,
+        };
+        if pruning.is_some() && self.ctx.most_unknown.is_some_and(|most| kept.len() > most) {
+            self.wants_values = true;
+            kept.truncate(1);
+        }
+        self.kept.entry(source.rel).or_default().extend(&kept);
         let columns = self.needed_columns(source.rel);
         let types: Vec<SqlType> = columns
             .iter()
@@ -138,6 +181,8 @@ impl Planner<'_> {
             .collect();
         let places = Columns::of(source.rel, columns.iter().copied());
         let single = kept.len() == 1;
+        let chosen = pruning.as_ref().and_then(Chosen::at_start);
+        let mut leaf_locks = Vec::new();
         let mut inputs = Vec::with_capacity(kept.len());
         let mut order = Vec::new();
         let mut total = Cost {
@@ -145,7 +190,7 @@ impl Planner<'_> {
             ..Cost::default()
         };
         for (number, at) in kept.iter().enumerate() {
-            let kin = &kindred.members[*at];
+            let kin = &self.kin(source.rel, source.table, &kindred.tables()[*at])?;
             let alias = match single && self.target != Some(source.rel) {
                 true => source.alias.to_owned(),
                 false => format!("{}_{}", source.alias, number + 1),
@@ -154,7 +199,14 @@ impl Planner<'_> {
                 true => wanted_of(wanted, source.rel, kin),
                 false => Wanted::default(),
             };
+            let held = self.locks.get(&kin.table.oid).copied();
             let built = self.member(source, kin, &alias, &columns, &conditions, &wish)?;
+            if chosen.is_some()
+                && held.is_none()
+                && let Some(mode) = self.locks.remove(&kin.table.oid)
+            {
+                leaf_locks.push((*at, kin.table.oid, mode));
+            }
             let slots: Vec<u32> = columns
                 .iter()
                 .filter_map(|c| built.columns.get(kin.rel, child_column(*c, kin)))
@@ -172,6 +224,14 @@ impl Planner<'_> {
                 leaf: *at,
                 plan: built.plan,
                 slots: if same { Vec::new() } else { slots },
+            });
+        }
+        if let (Some(chosen), Kindred::Leaves(tree)) = (chosen, &*kindred) {
+            self.leaf_locks.push(LeafLocks {
+                rel: source.rel,
+                tree: tree.clone(),
+                chosen,
+                locks: leaf_locks,
             });
         }
         if let ([input], true) = (&inputs[..], single)
@@ -192,10 +252,6 @@ impl Planner<'_> {
                 order,
             });
         }
-        let pruning = match (&kindred.tree, single) {
-            (Some(tree), false) => self.pruning(tree, source.rel, &conditions)?,
-            _ => None,
-        };
         let node = Node::Append(Box::new(Append { inputs, pruning }));
         Ok(Built {
             plan: self.node(node, types, total),

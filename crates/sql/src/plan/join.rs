@@ -512,7 +512,7 @@ impl Planner<'_> {
                 let Some(table) = self.tables.get(rel) else {
                     continue;
                 };
-                let family = self.families.get(rel).copied();
+                let family = self.rows_of_family(*rel);
                 if family.is_some() && !table.is_partitioned() {
                     continue;
                 }

@@ -36,8 +36,8 @@ impl Planner<'_> {
         let input = self.from(&from, conditions, &Wanted::default())?;
         let family = self.target_family(&table, rel, only, &input.columns)?;
         let routing = Routing::of(&table, self.ctx.catalog, self.ctx.eval)?;
-        for leaf in routing.iter().flat_map(|routing| &routing.leaves) {
-            self.lock(leaf.table.oid, TableLock::RowExclusive);
+        for leaf in routing.iter().flat_map(|routing| &routing.tree.leaves) {
+            self.lock(leaf.oid, TableLock::RowExclusive);
         }
         let (mut tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         if !table.has_rows() {

@@ -23,6 +23,7 @@ mod grouping;
 mod inline;
 mod join;
 mod joining;
+mod leaf_locks;
 mod like;
 mod merge;
 mod node;
@@ -44,6 +45,7 @@ mod window;
 mod with;
 mod write;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -62,6 +64,7 @@ pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
 pub use fold::{is_constant, is_fixed, is_volatile, varies};
 pub use inline::inline_in;
+pub use leaf_locks::{Chosen, LeafLocks};
 pub use node::*;
 pub use term::implied;
 
@@ -92,6 +95,9 @@ pub struct PlanContext<'a> {
     /// So many items of joins, or of queries in FROM and what stands beside them, are ordered together. 1: they stay as written.
     pub join_collapse_limit: i64,
     pub from_collapse_limit: i64,
+    /// Values tell which of more partitions than this are read: then only what is told of the statement's columns is made of it,
+    /// see [`PlannedStatement::wants_values`]. None: it is planned for all of them.
+    pub most_unknown: Option<usize>,
 }
 
 /// Puts values in the places of a statement's parameters, for a plan that is made for these alone.
@@ -142,7 +148,11 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         families: HashMap::default(),
         join_limit: usize::try_from(ctx.join_collapse_limit).unwrap_or(1),
         locks: BTreeMap::new(),
+        leaf_locks: Vec::new(),
         kindred: HashMap::default(),
+        kin: HashMap::default(),
+        kept: HashMap::default(),
+        wants_values: false,
         target: None,
         row_lock: None,
         unpopulated: None,
@@ -175,9 +185,11 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         params,
         output,
         locks: planner.locks.into_iter().collect(),
+        leaf_locks: planner.leaf_locks,
         row_lock: planner.row_lock,
         unpopulated: planner.unpopulated,
         cursor: planner.cursor,
+        wants_values: planner.wants_values,
     })
 }
 
@@ -281,11 +293,17 @@ pub(super) struct Planner<'a> {
     /// The tables that entries stand for, as far as they were met.
     tables: Map<RelId, Arc<crate::catalog::TableDef>>,
     /// Of those that are read with their children: the rows of all together.
-    families: Map<RelId, f64>,
+    families: Map<RelId, (Oid, OnceCell<f64>)>,
     join_limit: usize,
     locks: BTreeMap<Oid, TableLock>,
+    leaf_locks: Vec<LeafLocks>,
     /// The tables behind the entries of tables with children.
     kindred: Map<RelId, Arc<family::Kindred>>,
+    kin: Map<(RelId, Oid), family::Kin>,
+    /// Places of those that are read.
+    kept: Map<RelId, BTreeSet<usize>>,
+    /// See [`PlannedStatement::wants_values`].
+    wants_values: bool,
     /// The entry that rows are written to.
     target: Option<RelId>,
     /// See [`PlannedStatement::row_lock`].

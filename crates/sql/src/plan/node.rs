@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use throng_types::{Oid, SqlType};
 
+use super::leaf_locks::LeafLocks;
 use crate::catalog::{IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
 use crate::func::Function;
@@ -56,6 +57,8 @@ pub struct PlannedStatement {
     pub output: Vec<OutputColumn>,
     /// Tables to lock before running, strongest mode each, by oid.
     pub locks: Vec<(Oid, TableLock)>,
+    /// And those of partitions that values choose.
+    pub leaf_locks: Vec<LeafLocks>,
     /// How it locks the first rows that it locks, if it does.
     pub row_lock: Option<RowLockStrength>,
     /// A materialized view that it reads and that has not been populated.
@@ -66,6 +69,9 @@ pub struct PlannedStatement {
     pub changes_one_row: bool,
     /// A SELECT that gives the row of a single index scan, if there is one, and nothing else.
     pub gives_one_row: bool,
+    /// It reads partitions that its parameters' values choose, and is not to be run: a plan that is made for the values reads those
+    /// alone. See [`PlanContext::most_unknown`](super::PlanContext::most_unknown).
+    pub wants_values: bool,
 }
 
 /// The cursor of WHERE CURRENT OF, and the table that is written to.
@@ -90,6 +96,7 @@ impl PlannedStatement {
             cursor: None,
             changes_one_row: false,
             gives_one_row: false,
+            wants_values: false,
             outer_params: 0,
             once: 0,
             suspects: Vec::new(),
@@ -97,6 +104,7 @@ impl PlannedStatement {
             params: Vec::new(),
             output: Vec::new(),
             locks: Vec::new(),
+            leaf_locks: Vec::new(),
         }
     }
 
@@ -307,15 +315,20 @@ pub struct Pruning {
 pub struct Family {
     /// Where the input row has the oid of the row's table.
     pub tableoid: u32,
+    /// Those that are read.
     pub members: Vec<Member>,
+    /// The places in `members`, by their tables' oids, ascending.
+    pub by_table: Vec<(Oid, usize)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     pub rel: RelId,
+    /// Its place among all tables of the family; of a partitioned table's the leaf's.
+    pub place: usize,
     pub leaf: Leaf,
     /// For each of the parent's columns the attribute number here.
-    pub columns: Vec<u16>,
+    pub columns: Arc<[u16]>,
 }
 
 /// `columns` are attribute numbers, from 1; negative: [`crate::expr::system`].

@@ -3,7 +3,7 @@
 //! Conditions speak of the partitioned table's row by slot, as its key does. What they compare the key with are constants; a
 //! condition that does not compare a part of the key with a constant keeps every partition.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use throng_types::{Datum, Result};
 
@@ -42,7 +42,7 @@ pub fn leaves(divisions: &[Division], conditions: &[Expr]) -> Result<Places> {
 
 fn add(divisions: &[Division], at: usize, conditions: &[Expr], found: &mut Places) -> Result<()> {
     let division = &divisions[at];
-    for part in surviving(division, conditions)? {
+    let mut visit = |part: usize| {
         match division.next.get(part) {
             Some(Next::Leaf(leaf)) => {
                 found.insert(*leaf);
@@ -50,41 +50,59 @@ fn add(divisions: &[Division], at: usize, conditions: &[Expr], found: &mut Place
             Some(Next::Division(next)) => add(divisions, *next, conditions, found)?,
             None => {}
         }
+        Ok(())
+    };
+    match surviving(division, conditions)? {
+        Some(parts) => parts.into_iter().try_for_each(visit),
+        None => (0..division.next.len()).try_for_each(&mut visit),
     }
-    Ok(())
 }
 
-/// The parts of a division that can have such rows.
-fn surviving(division: &Division, conditions: &[Expr]) -> Result<Places> {
+/// What is left of parts where others are left of all; None: all.
+fn narrow(kept: &mut Option<Places>, to: Option<Places>) {
+    match (&mut *kept, to) {
+        (_, None) => {}
+        (None, to) => *kept = to,
+        (Some(kept), Some(to)) => kept.retain(|part| to.contains(part)),
+    }
+}
+
+/// The parts of a division that can have such rows; None: all.
+fn surviving(division: &Division, conditions: &[Expr]) -> Result<Option<Places>> {
     let mut about = vec![About::default(); division.key.len()];
-    let mut kept: Places = (0..division.parts.parts.len()).collect();
+    let mut kept: Option<Places> = None;
     for condition in conditions {
         if matches!(condition, Expr::Const(Datum::Null | Datum::Bool(false), _)) {
-            return Ok(Places::new());
+            return Ok(Some(Places::new()));
         }
         if let Expr::Or(arms) = condition {
-            let mut either = Places::new();
+            let mut either = Some(Places::new());
             for arm in arms {
                 let mut parts = Vec::new();
                 arm.clone().conjuncts(&mut parts);
-                either.extend(surviving(division, &parts)?);
+                match (&mut either, surviving(division, &parts)?) {
+                    (Some(either), Some(arm)) => either.extend(arm),
+                    _ => {
+                        either = None;
+                        break;
+                    }
+                }
             }
-            kept.retain(|part| either.contains(part));
+            narrow(&mut kept, either);
             continue;
         }
         if let Expr::And(_) = condition {
             let mut parts = Vec::new();
             condition.clone().conjuncts(&mut parts);
-            let both = surviving(division, &parts)?;
-            kept.retain(|part| both.contains(part));
+            narrow(&mut kept, surviving(division, &parts)?);
             continue;
         }
         if let Some(places) = bool_is_not(division, condition)? {
-            kept.retain(|part| places.contains(part));
+            narrow(&mut kept, Some(places));
             continue;
         }
         if !note(division, condition, &mut about)? {
-            return Ok(Places::new());
+            return Ok(Some(Places::new()));
         }
     }
     let matching = match division.parts.strategy {
@@ -92,9 +110,7 @@ fn surviving(division: &Division, conditions: &[Expr]) -> Result<Places> {
         PartitionStrategy::Range => range(&division.parts, &about)?,
         PartitionStrategy::Hash => hash(&division.parts, &about)?,
     };
-    if let Some(matching) = matching {
-        kept.retain(|part| matching.contains(part));
-    }
+    narrow(&mut kept, matching);
     Ok(kept)
 }
 
@@ -117,9 +133,12 @@ fn bool_is_not(division: &Division, condition: &Expr) -> Result<Option<Places>> 
         value: Some(!value),
         negated: false,
     };
-    let mut places = surviving(division, &[other])?;
-    places.extend(surviving(division, &[Expr::IsNull(Box::new(key))])?);
-    Ok(Some(places))
+    let other = surviving(division, &[other])?;
+    let null = surviving(division, &[Expr::IsNull(Box::new(key))])?;
+    Ok(other.zip(null).map(|(mut places, null)| {
+        places.extend(null);
+        places
+    }))
 }
 
 /// Which part of the key an expression is, under conversions that leave its order as it is.
@@ -248,9 +267,9 @@ fn one_of(about: &mut About, values: Vec<Datum>, ty: throng_types::SqlType) -> R
     about.any = Some(match known {
         None => values,
         Some(known) => {
-            let mut keys = Vec::with_capacity(values.len());
+            let mut keys = HashSet::with_capacity(values.len());
             for value in &values {
-                keys.push(key_bytes(value, ty)?);
+                keys.insert(key_bytes(value, ty)?);
             }
             let mut both = Vec::new();
             for value in known {
@@ -305,6 +324,26 @@ impl About {
             && !self.not_null
     }
 
+    /// Where keys can be, of all in their order, that satisfy the comparisons.
+    fn stretch(
+        &self,
+        keys: &[(Vec<u8>, usize)],
+        ty: throng_types::SqlType,
+    ) -> Result<std::ops::Range<usize>> {
+        let mut stretch = 0..keys.len();
+        if let Some((value, _)) = &self.lower {
+            let low = key_bytes(value, ty)?;
+            stretch.start = keys.partition_point(|(key, _)| *key < low);
+        }
+        if let Some((value, _)) = &self.upper {
+            let high = key_bytes(value, ty)?;
+            stretch.end = keys
+                .partition_point(|(key, _)| *key <= high)
+                .max(stretch.start);
+        }
+        Ok(stretch)
+    }
+
     /// Whether a key satisfies the comparisons.
     fn admits(&self, key: &[u8], ty: throng_types::SqlType) -> Result<bool> {
         if let Some((value, inclusive)) = &self.lower {
@@ -350,7 +389,7 @@ fn list(parts: &Partitions, about: &About) -> Result<Option<Places>> {
         }
         return Ok(Some(kept));
     }
-    for (key, part) in &parts.keys {
+    for (key, part) in &parts.keys[about.stretch(&parts.keys, ty)?] {
         if about.admits(key, ty)? {
             kept.insert(*part);
         }
@@ -434,10 +473,8 @@ fn within(
     let mut covered = low.to_vec();
     let mut gap = false;
     let mut reached = false;
-    for r in &parts.ranges {
-        if r.to.as_slice() <= low {
-            continue;
-        }
+    let below = parts.ranges.partition_point(|r| r.to.as_slice() <= low);
+    for r in &parts.ranges[below..] {
         if r.from.as_slice() > high || (r.from.as_slice() == high && high_open) {
             break;
         }

@@ -552,11 +552,10 @@ impl Planner<'_> {
             self.row_lock.get_or_insert(lock.strength);
             let mut family = None;
             if let Some(tableoid) = tableoid {
-                let kindred = self.kindred(lock.rel, &table)?;
-                let mut members = Vec::with_capacity(kindred.members.len());
-                for kin in &kindred.members {
-                    self.lock(kin.table.oid, TableLock::RowShare);
-                    members.push((kin.rel, kin.table.clone()));
+                let mut members = Vec::new();
+                for (place, kin) in self.read_kin(lock.rel, &table)? {
+                    self.lock_leaf(lock.rel, place, kin.table.oid, TableLock::RowShare);
+                    members.push((kin.rel, kin.table));
                 }
                 family = Some((*tableoid as u32, members));
             }

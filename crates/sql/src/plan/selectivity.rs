@@ -4,6 +4,8 @@
 //! from nowhere: then an equality between columns of two relations is a share of their pairs. What nothing is known of is
 //! guessed as PostgreSQL guesses it.
 
+use std::cell::OnceCell;
+
 use throng_types::{Datum, Oid, oid};
 
 use super::access::same_keys;
@@ -44,8 +46,7 @@ impl Planner<'_> {
                     if let RelKind::Table(table) = &rel.kind {
                         self.tables.insert(rel.id, table.clone());
                         if !rel.only && self.has_kin(table) {
-                            let rows = self.family_rows(table.oid);
-                            self.families.insert(rel.id, rows);
+                            self.families.insert(rel.id, (table.oid, OnceCell::new()));
                         }
                     }
                 }
@@ -70,6 +71,12 @@ impl Planner<'_> {
         }
     }
 
+    /// Rows of all tables behind an entry, where it is read with its children.
+    pub(super) fn rows_of_family(&self, rel: RelId) -> Option<f64> {
+        let (table, rows) = self.families.get(&rel)?;
+        Some(*rows.get_or_init(|| self.family_rows(*table)))
+    }
+
     /// Rows of a table and all those below it.
     fn family_rows(&self, table: Oid) -> f64 {
         let catalog = self.ctx.catalog;
@@ -81,7 +88,7 @@ impl Planner<'_> {
 
     fn column_facts(&self, rel: RelId, table: &TableDef, attnum: u16, ty: Oid) -> Facts<'_> {
         let catalog = self.ctx.catalog;
-        let family = self.families.get(&rel).copied();
+        let family = self.rows_of_family(rel);
         let rows = family.unwrap_or_else(|| self.ctx.stats.table_size(table.oid).rows);
         let rows = rows.max(1.0);
         // What no two rows of a parent share, rows of its children may.

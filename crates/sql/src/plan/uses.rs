@@ -27,8 +27,8 @@ impl PlannedStatement {
 
     fn writes_table(&self, table: Oid) -> bool {
         let written =
-            |(oid, lock): &(Oid, TableLock)| *oid == table && *lock >= TableLock::RowExclusive;
-        self.locks.iter().any(written)
+            |(oid, lock): (Oid, TableLock)| oid == table && lock >= TableLock::RowExclusive;
+        self.all_locks().any(written)
     }
 
     fn scans(&self, wanted: &dyn Fn(&Node) -> bool) -> bool {

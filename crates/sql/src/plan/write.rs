@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use throng_types::{Error, Result};
+use throng_types::{Error, Oid, Result};
 
 use super::access::{TableRef, Wanted};
 use super::select::output_column;
 use super::{
-    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, CursorUse, DeleteNode, Family,
-    InsertNode, Member, NEW_SYSTEM, Node, OutputColumn, Plan, Planner, StatementTag, TableLock,
-    UpdateNode,
+    CheckExpr, Chosen, Columns, ConflictNode, ConflictUpdate, Cost, CursorUse, DeleteNode, Family,
+    InsertNode, LeafLocks, Member, NEW_SYSTEM, Node, OutputColumn, Plan, Planner, StatementTag,
+    TableLock, UpdateNode,
 };
-use crate::catalog::TableDef;
+use crate::catalog::{TableDef, fires};
 use crate::expr::{Expr, RelId, system};
 use crate::query::walk::PartMut;
 use crate::query::{Check, ConflictAction, Delete, FromItem, Insert, Target, Update};
-use crate::route::{Leaf, Routing};
+use crate::route::{Division, Leaf, Routing};
 
 pub(super) type Planned = (StatementTag, Plan, Vec<OutputColumn>);
 
@@ -129,8 +129,21 @@ impl Planner<'_> {
         let routing = Routing::of(&table, self.ctx.catalog, self.ctx.eval)?;
         if let Some(routing) = &routing {
             existing.push(Some((rel, system::TABLEOID)));
-            for leaf in &routing.leaves {
-                self.lock(leaf.table.oid, TableLock::RowExclusive);
+            let tree = &routing.tree;
+            let leaves = tree.leaves.iter().map(|leaf| leaf.oid);
+            match Chosen::of_rows(&input, tree, table.columns.len()) {
+                Some(chosen) if !tree.divisions.is_empty() => {
+                    let locks = leaves
+                        .enumerate()
+                        .map(|(at, oid)| (at, oid, TableLock::RowExclusive));
+                    self.leaf_locks.push(LeafLocks {
+                        rel,
+                        tree: tree.clone(),
+                        chosen,
+                        locks: locks.collect(),
+                    });
+                }
+                _ => leaves.for_each(|oid| self.lock(oid, TableLock::RowExclusive)),
             }
         }
         let on_conflict = match on_conflict {
@@ -248,17 +261,49 @@ impl Planner<'_> {
         let tableoid = columns
             .get(rel, system::TABLEOID)
             .ok_or_else(|| Error::internal("a target's tableoid is not in the row"))?;
-        let kindred = self.kindred(rel, table)?;
-        let mut members = Vec::with_capacity(kindred.members.len());
-        for kin in &kindred.members {
-            self.lock(kin.table.oid, TableLock::RowExclusive);
+        let mut members = Vec::new();
+        for (place, kin) in self.read_kin(rel, table)? {
+            self.lock_leaf(rel, place, kin.table.oid, TableLock::RowExclusive);
             members.push(Member {
                 rel: kin.rel,
+                place,
                 leaf: Leaf::of(&kin.table, table, self.ctx.catalog, self.ctx.eval)?,
-                columns: kin.columns.clone(),
+                columns: kin.columns,
             });
         }
-        Ok(Some(Box::new(Family { tableoid, members })))
+        let tables = members.iter().map(|member: &Member| member.leaf.table.oid);
+        let mut by_table: Vec<(Oid, usize)> = tables.zip(0..).collect();
+        by_table.sort_unstable();
+        Ok(Some(Box::new(Family {
+            tableoid,
+            members,
+            by_table,
+        })))
+    }
+
+    /// Locks the leaves that a changed row may go to: all of them, where its partition key changes or triggers may change it.
+    fn lock_destinations(&mut self, routing: &Routing, set: &[(u16, Expr)], family: &Family) {
+        let catalog = self.ctx.catalog;
+        let top = &routing.table;
+        let names_set: Vec<&str> = set
+            .iter()
+            .map(|(attnum, _)| top.column(*attnum).name.as_str())
+            .collect();
+        let is_key = |division: &Division| {
+            let key = division.table.partitioned.as_ref();
+            let attnum = |name: &&str| division.table.attnum(name);
+            let mut columns = names_set.iter().filter_map(attnum);
+            key.is_some_and(|key| columns.any(|attnum| key.has_column(attnum)))
+        };
+        let changes = |member: &Member| {
+            let mut triggers = catalog.triggers_of(member.leaf.table.oid).iter();
+            triggers.any(|t| t.for_each_row() && t.is_before() && t.is_on(fires::UPDATE))
+        };
+        if routing.divisions().iter().any(is_key) || family.members.iter().any(changes) {
+            for leaf in &routing.tree.leaves {
+                self.lock(leaf.oid, TableLock::RowExclusive);
+            }
+        }
     }
 
     /// Notes the cursor of WHERE CURRENT OF.
@@ -314,6 +359,9 @@ impl Planner<'_> {
             true => None,
             false => Routing::of(&table, self.ctx.catalog, self.ctx.eval)?,
         };
+        if let (Some(routing), Some(family)) = (&routing, &family) {
+            self.lock_destinations(routing, &set, family);
+        }
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let set = self.assigned(set, &input.columns)?;
         let mut new_row = new_row(&table, new);

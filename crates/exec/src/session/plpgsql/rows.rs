@@ -73,7 +73,7 @@ pub(super) struct Done {
 impl Session {
     /// Locks what a plan needs; whether the definitions are still those that it was made for.
     async fn locked(&self, m: &mut Machine, plan: &PlannedStatement) -> Result<bool> {
-        self.lock_tables(&plan.locks).await?;
+        self.lock_plan(plan, &[]).await?;
         let now = self.now(m);
         let catalog = self.catalog();
         let same = Rc::ptr_eq(&catalog, &now.catalog);
