@@ -5,6 +5,7 @@ mod client;
 mod crash;
 mod databases;
 mod descriptors;
+mod growth;
 mod isolation;
 mod logins;
 mod long_values;

@@ -184,6 +184,11 @@ impl Server {
         Address::Tcp(self.address)
     }
 
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn port(&self) -> u16 {
         self.address.port()
     }

@@ -585,20 +585,20 @@ impl Catalog {
         }
     }
 
-    /// A table has come, gone or changed: trees that it may be in are to be made anew.
+    /// A table has come, gone or changed: trees that it may be in are to be made anew, also those that nobody has made yet of the
+    /// catalogs that share them.
     fn touch_trees(&mut self, table: &TableDef) {
-        let (mut at, mut above) = (Some(table.oid), table.parents.first().copied());
-        while let Some(oid) = at {
-            if self
-                .links
-                .get(&oid)
-                .is_some_and(|l| l.partitions.has_tree())
-            {
+        let own = table.is_partitioned().then_some(table.oid);
+        let mut above: Vec<Oid> = own.into_iter().collect();
+        let mut parent = table.parents.first().copied();
+        while let Some(oid) = parent {
+            above.push(oid);
+            parent = self.table(oid).and_then(|t| t.parents.first().copied());
+        }
+        for oid in above {
+            if self.links.contains_key(&oid) {
                 self.links_mut(oid).partitions.touch_tree();
             }
-            at = above;
-            let def = above.and_then(|oid| self.table(oid));
-            above = def.and_then(|def| def.parents.first().copied());
         }
     }
 

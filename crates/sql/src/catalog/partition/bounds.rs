@@ -231,10 +231,6 @@ impl Known {
     pub fn touch_tree(&mut self) {
         self.tree = OnceLock::new();
     }
-
-    pub fn has_tree(&self) -> bool {
-        self.tree.get().is_some()
-    }
 }
 
 fn key_of(table: &TableDef) -> Result<(super::PartitionStrategy, Vec<SqlType>)> {
