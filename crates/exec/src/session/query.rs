@@ -120,7 +120,8 @@ impl Session {
             let Some(known) = knowledge else {
                 return Ok(false);
             };
-            let Some(plan) = known.plan.clone() else {
+            let plan = known.plan.clone().filter(|plan| !plan.wants_values);
+            let Some(plan) = plan else {
                 return Ok(false);
             };
             if self.lock_planned(&plan, &shape.values, version).await? {
@@ -218,6 +219,9 @@ impl Session {
         rows: Rows,
         sees: Option<&Snapshot>,
     ) -> Result<Run> {
+        if plan.wants_values {
+            return Err(Error::internal("a plan for values that are not known"));
+        }
         let changes = plan.changes();
         if let Some(command) = changes {
             self.may_change(&plan, command)?;
