@@ -1,5 +1,7 @@
 //! A table used as a queue: the look at its head costs the same however many rows have gone before.
 
+use rand::{Rng, SeedableRng};
+
 use crate::client::Client;
 use crate::server::Home;
 
@@ -129,4 +131,73 @@ fn an_old_snapshot_finds_what_has_gone_since() {
     client.run("rollback");
     assert_eq!(client.run(head).value(), "401");
     assert_eq!(old.run(below).value(), "1");
+}
+
+/// Changes of all kinds in transactions side by side, beside snapshots of all ages: by the indexes everybody finds what the table
+/// has for him.
+#[test]
+fn indexes_and_table_agree_for_every_snapshot() {
+    const KEYS: i32 = 40;
+    const SESSIONS: usize = 4;
+    let home = Home::new();
+    let server = home.serve(&["--set", "autovacuum_naptime=1"]);
+    let mut dice = rand::rngs::StdRng::seed_from_u64(11);
+    let mut sessions: Vec<(Client, bool)> =
+        (0..SESSIONS).map(|_| (server.connect(), false)).collect();
+    let client = &mut sessions[0].0;
+    client.run(
+        "create table t (id int primary key, k int, v int, filler text default repeat('x', 90))",
+    );
+    client.run("create index on t (k)");
+    client.run(&format!(
+        "insert into t select i, i, 0 from generate_series(0, {KEYS} - 1) i"
+    ));
+    let mut compared = 0;
+    for step in 0..2_500 {
+        let at = dice.random_range(0..SESSIONS);
+        let (client, is_open) = &mut sessions[at];
+        // One row for each session: nobody waits for a lock.
+        let id = dice.random_range(0..KEYS / 4) * 4 + at as i32;
+        let sql = match dice.random_range(0..16) {
+            0..4 => format!("update t set v = v + 1 where id = {id}"),
+            4..8 => format!(
+                "update t set k = {} where id = {id}",
+                dice.random_range(0..1000)
+            ),
+            8 => format!("delete from t where id = {id}"),
+            9 => format!("insert into t values ({id}, {id}, 0) on conflict do nothing"),
+            10 if !*is_open => {
+                *is_open = true;
+                let level = ["read committed", "repeatable read"][dice.random_range(0..2)];
+                format!("begin isolation level {level}")
+            }
+            10 => "savepoint s".to_owned(),
+            11 if *is_open => {
+                *is_open = false;
+                ["commit", "rollback"][dice.random_range(0..2)].to_owned()
+            }
+            _ => {
+                let from = dice.random_range(0..1000);
+                let mut rows = |condition: &str, seqscan: &str| {
+                    client.run(&format!("set enable_seqscan = {seqscan}"));
+                    let sql = format!("select id, k, v from t where {condition} order by k, id");
+                    let answer = client.run(&sql);
+                    answer.rows().into_iter().cloned().collect::<Vec<_>>()
+                };
+                let by_index = rows(&format!("k >= {from}"), "off");
+                let by_table = rows(&format!("k + 0 >= {from}"), "on");
+                assert_eq!(by_index, by_table, "step {step}");
+                compared += by_table.len();
+                let by_index = rows(&format!("id = {id}"), "off");
+                let by_table = rows(&format!("id + 0 = {id}"), "on");
+                assert_eq!(by_index, by_table, "step {step}");
+                continue;
+            }
+        };
+        client.run(&sql);
+    }
+    assert!(compared > 3_000, "{compared} rows were compared");
+    drop(sessions);
+    assert!(server.stop().success());
+    home.check();
 }
