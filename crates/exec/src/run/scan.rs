@@ -296,6 +296,11 @@ impl Operator for SeqScanOp {
                     self.at += 1;
                     continue;
                 }
+                *cx.found = Some(Found {
+                    rel: self.plan.rel,
+                    tid,
+                    root: self.batch.root(self.at),
+                });
                 let shown = self.decoder.take(tid, self.batch.row(self.at), cx, row)?;
                 self.at += 1;
                 if shown {
