@@ -9,6 +9,7 @@ mod target;
 
 pub use target::TargetKind;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType, Xid};
@@ -59,6 +60,32 @@ pub enum BoundStatement {
     },
     Ddl(Box<Ddl>),
     Command(Box<Command>),
+}
+
+impl BoundStatement {
+    /// The tables whose definitions a command took in when it was bound, to read or to write them by.
+    pub fn tables(&mut self) -> BTreeSet<Oid> {
+        let query = match self {
+            BoundStatement::Query(query) | BoundStatement::Explain { query, .. } => query,
+            BoundStatement::Ddl(ddl) => match &mut **ddl {
+                Ddl::CreateTable(CreateTable {
+                    source: Some(source),
+                    ..
+                }) => &mut source.query,
+                _ => return BTreeSet::new(),
+            },
+            BoundStatement::Command(command) => match &mut **command {
+                Command::Declare { query, .. } => query,
+                Command::Copy(copy) => match &mut copy.subject {
+                    CopySubject::To { query } => query,
+                    CopySubject::From { table, .. } => return BTreeSet::from([*table]),
+                },
+                _ => return BTreeSet::new(),
+            },
+            _ => return BTreeSet::new(),
+        };
+        query.tables()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -511,7 +511,7 @@ impl Session {
                 self.settings_changed();
                 continue;
             }
-            let bound = self.bind_statement(&parsed.statement, sql, &[])?;
+            let bound = self.bind_command(&parsed.statement, sql, &[]).await?;
             self.notices(bound.notices, client);
             self.run_bound(bound.statement, text, sql, client).await?;
             self.settings_changed();

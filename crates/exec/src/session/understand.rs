@@ -18,7 +18,7 @@ use throng_sql::parse::{
     ast::{Parsed, Statement},
 };
 use throng_sql::plan::{
-    self, Node, Plan, PlanContext, PlannedStatement, StatementTag, Stats, TableSize,
+    self, Node, Plan, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize,
 };
 use throng_sql::query::{BoundQuery, QueryKind};
 use throng_sql::settings::Id;
@@ -253,6 +253,30 @@ impl Session {
         let by = (&**catalog, host.eval());
         self.names(&catalog)
             .bind(statement, sql, params, by, &prepared)
+    }
+
+    /// Binds a command. It means what it does by definitions that nobody changes any more: the tables of its query are locked, and
+    /// where they became others while that was waited for, it is bound again.
+    pub(super) async fn bind_command(
+        &self,
+        statement: &Statement,
+        sql: &str,
+        params: &[SqlType],
+    ) -> Result<Bound> {
+        loop {
+            let version = self.database.version();
+            let mut bound = self.bind_statement(statement, sql, params)?;
+            let tables = bound.statement.tables();
+            if tables.is_empty() {
+                return Ok(bound);
+            }
+            let read = |table| (table, TableLock::AccessShare);
+            let locks: Vec<(Oid, TableLock)> = tables.into_iter().map(read).collect();
+            self.lock_tables(&locks).await?;
+            if self.database.version() == version {
+                return Ok(bound);
+            }
+        }
     }
 
     pub(super) fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {

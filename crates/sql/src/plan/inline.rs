@@ -7,13 +7,12 @@
 //! An argument that is used more than once must cost little and always be the same.
 
 use super::fold::is_volatile;
-use super::pullup::walk_statement;
 use crate::expr::{Expr, ParamId, RoutineCall};
 use crate::query::walk::PartMut;
 use crate::query::{BoundQuery, RelKind};
 
 pub(super) fn inline_routines(bound: &mut BoundQuery) {
-    walk_statement(bound, &mut |part| match part {
+    bound.walk_mut(&mut |part| match part {
         PartMut::Expr(e) => inline_call(e),
         PartMut::Rel(rel) => {
             let RelKind::Routine {

@@ -102,7 +102,7 @@ pub struct PlanContext<'a> {
 
 /// Puts values in the places of a statement's parameters, for a plan that is made for these alone.
 pub fn set_parameters(query: &mut BoundQuery, values: &[Datum]) {
-    pullup::walk_statement(query, &mut |part| {
+    query.walk_mut(&mut |part| {
         if let PartMut::Expr(expr) = part
             && let Expr::Param(at, ty) = expr
             && let Some(value) = values.get(usize::from(*at))

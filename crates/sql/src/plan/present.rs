@@ -11,14 +11,13 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 use throng_types::SqlType;
 
-use super::pullup::walk_statement;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::query::walk::PartMut;
 use crate::query::{Body, BoundQuery, FromItem, Query, Rel, RelColumn, RelKind, Select, Target};
 
 pub(super) fn tell_presence(bound: &mut BoundQuery) {
     let mut asked: HashSet<RelId, FixedState> = HashSet::default();
-    walk_statement(bound, &mut |part| {
+    bound.walk_mut(&mut |part| {
         if let PartMut::Expr(Expr::Var(var)) = part
             && var.column == system::PRESENT
         {
@@ -30,7 +29,7 @@ pub(super) fn tell_presence(bound: &mut BoundQuery) {
     }
     let mut columns: Vec<(RelId, i16)> = Vec::new();
     let mut next = bound.rel_count;
-    walk_statement(bound, &mut |part| {
+    bound.walk_mut(&mut |part| {
         if let PartMut::Rel(rel) = part
             && asked.contains(&rel.id)
         {
@@ -39,7 +38,7 @@ pub(super) fn tell_presence(bound: &mut BoundQuery) {
         }
     });
     bound.rel_count = next;
-    walk_statement(bound, &mut |part| {
+    bound.walk_mut(&mut |part| {
         if let PartMut::Expr(Expr::Var(var)) = part
             && var.column == system::PRESENT
             && let Some((_, column)) = columns.iter().find(|(rel, _)| *rel == var.rel)

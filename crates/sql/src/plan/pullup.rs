@@ -18,8 +18,7 @@ use throng_types::{Datum, SqlType, oid};
 use crate::expr::{Expr, RelId, Var, system};
 use crate::query::walk::PartMut;
 use crate::query::{
-    Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, RowLock,
-    Select,
+    Body, BoundQuery, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, RowLock, Select,
 };
 
 type Replaced = HashMap<RelId, Vec<Expr>, FixedState>;
@@ -40,7 +39,7 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
     };
     // One query may stand in several places of a statement, as in ORDER BY what is in the select list: what is done to one
     // is done to all.
-    walk_statement(bound, &mut |part| {
+    bound.walk_mut(&mut |part| {
         if let PartMut::Query(query) = part {
             pull.query(query);
         }
@@ -52,19 +51,8 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
         QueryKind::Select(_) | QueryKind::Insert(_) => {}
     }
     if !pull.replaced.is_empty() {
-        walk_statement(bound, &mut |part| replace(part, &pull.replaced));
+        bound.walk_mut(&mut |part| replace(part, &pull.replaced));
     }
-}
-
-pub(super) fn walk_statement(bound: &mut BoundQuery, f: &mut dyn FnMut(PartMut<'_>)) {
-    for cte in &mut bound.ctes {
-        if let CteBody::Write(kind) = &mut cte.body {
-            kind.walk_mut(f);
-        }
-        let queries = cte.body.queries_mut().into_iter();
-        queries.for_each(|query| query.walk_mut(f));
-    }
-    bound.kind.walk_mut(f);
 }
 
 fn replace(part: PartMut<'_>, replaced: &Replaced) {

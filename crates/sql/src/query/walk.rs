@@ -1,6 +1,14 @@
 //! Walking over a bound query, nested queries and those in expressions included.
 
-use super::{Body, ConflictAction, Distinct, FromItem, MergeWrite, Query, QueryKind, Rel, RelKind};
+use std::collections::BTreeSet;
+
+use throng_types::Oid;
+
+use super::{
+    Body, BoundQuery, ConflictAction, CteBody, Distinct, FromItem, MergeWrite, Query, QueryKind,
+    Rel, RelKind,
+};
+use crate::catalog::TableDef;
 use crate::expr::Expr;
 
 /// What a walk comes by; each before what is inside it.
@@ -162,7 +170,50 @@ impl Expr {
     }
 }
 
+impl BoundQuery {
+    /// Calls `f` on everything the statement is made of, its WITH queries and what views in it are made of included.
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+        for cte in &mut self.ctes {
+            if let CteBody::Write(kind) = &mut cte.body {
+                kind.walk_mut(f);
+            }
+            let queries = cte.body.queries_mut().into_iter();
+            queries.for_each(|query| query.walk_mut(f));
+        }
+        self.kind.walk_mut(f);
+    }
+
+    /// The tables that it names or that its views do.
+    pub fn tables(&mut self) -> BTreeSet<Oid> {
+        let writes = self.ctes.iter().filter_map(|cte| match &cte.body {
+            CteBody::Write(kind) => kind.target(),
+            _ => None,
+        });
+        let targets = writes.chain(self.kind.target()).map(|table| table.oid);
+        let mut tables: BTreeSet<Oid> = targets.collect();
+        self.walk_mut(&mut |part| {
+            if let PartMut::Rel(rel) = part
+                && let RelKind::Table(table) = &rel.kind
+            {
+                tables.insert(table.oid);
+            }
+        });
+        tables
+    }
+}
+
 impl QueryKind {
+    /// What it writes to.
+    fn target(&self) -> Option<&TableDef> {
+        match self {
+            QueryKind::Select(_) => None,
+            QueryKind::Insert(insert) => Some(&insert.table),
+            QueryKind::Update(update) => Some(&update.table),
+            QueryKind::Delete(delete) => Some(&delete.table),
+            QueryKind::Merge(merge) => Some(&merge.table),
+        }
+    }
+
     pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
         match self {
             QueryKind::Select(query) => query.walk_mut(f),
