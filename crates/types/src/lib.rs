@@ -10,6 +10,7 @@ pub mod key;
 pub mod numeric;
 pub mod page;
 pub mod row;
+pub mod shared;
 pub mod sqltype;
 pub mod stack;
 pub use datum::{Array, Datum, Dim, EnumValue, Interval, Record, Text, TimeTz};

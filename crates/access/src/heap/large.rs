@@ -206,7 +206,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Appends a value to `out`, page by page. Call again with the same `progress` and `out` after a wait.
+    /// Fills `out`, which is as long as the value, page by page. Call again with the same `progress` and `out` after a wait.
     ///
     /// # Errors
     /// XX001 when the value is not there as the reference says.
@@ -214,7 +214,7 @@ impl Heap {
         &self,
         large: &LargeRef,
         progress: &mut LargeRead,
-        out: &mut Vec<u8>,
+        out: &mut [u8],
     ) -> Try<()> {
         let chunks = (large.len as usize).div_ceil(CHUNK).max(1) as u32;
         while progress.index < chunks {
@@ -224,26 +224,23 @@ impl Heap {
             } else {
                 progress.next
             };
-            let start = out.len();
             self.pool
                 .prefetch(self.page_id(block.saturating_add(READ_AHEAD)));
+            let start = (index as usize * CHUNK).min(out.len());
+            let end = out.len().min(start + CHUNK);
+            let part = &mut out[start..end];
             let chunk = self.pool.read(self.page_id(block), |page: &PageRef<'_>| {
-                out.truncate(start);
                 let chunk = Chunk::read(page)?;
-                page.append_to(OFF_DATA, chunk.len, out);
+                page.copy(OFF_DATA, part);
                 Some(chunk)
-            });
-            if chunk.is_err() {
-                // The page went while it was looked at: what was seen of it is not to be found before the next look's bytes.
-                out.truncate(start);
-            }
-            let chunk = chunk?;
+            })?;
             let good = |c: &Chunk| {
                 c.xmin == large.xid
                     && c.total == large.len
                     && c.index == index
                     && c.next.is_some() == (index + 1 < chunks)
-                    && out.len() - start == (large.len as usize - index as usize * CHUNK).min(CHUNK)
+                    && c.len == end - start
+                    && out.len() == large.len as usize
             };
             let Some(chunk) = chunk.filter(good) else {
                 return Err(Error::corrupted(format!(

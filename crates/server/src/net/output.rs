@@ -3,6 +3,7 @@
 
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 
 use throng_exec::Encryption;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
@@ -10,9 +11,8 @@ use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, serves_one_session, waited};
 use throng_sql::func::EvalContext;
 use throng_sql::io as value;
-use throng_types::Datum;
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Datum, Error, Oid, Result, Text, oid};
 
 use super::stream::Stream;
 use super::wire::{self, Frontend};
@@ -38,6 +38,8 @@ pub struct Peer {
     /// How much is asked for in the next read.
     chunk: usize,
     pub output: Vec<u8>,
+    /// Long values that are part of what is written, each before the byte of `output` with its number.
+    long: Vec<(usize, LongValue)>,
     /// Where in `output` the last CommandComplete began, when it was written.
     tag: usize,
     /// What is in `output` may wait for the client's Flush or Sync.
@@ -52,6 +54,7 @@ impl Peer {
             start: 0,
             chunk: READ_CHUNK,
             output: Vec::new(),
+            long: Vec::new(),
             tag: usize::MAX,
             holds: false,
         }
@@ -68,7 +71,7 @@ impl Peer {
     }
 
     fn is_held(&self) -> bool {
-        self.holds && self.output.len() < MOST_HELD
+        self.holds && self.output.len() < MOST_HELD && self.long.is_empty()
     }
 
     /// Sends what does not wait for Flush or Sync.
@@ -81,7 +84,8 @@ impl Peer {
 
     /// Has what was answered leave when the loop's turn ends: at once, if the statement that is next takes longer than that.
     pub async fn let_go(&mut self) -> io::Result<()> {
-        if self.output.len() <= MOST_POSTED && !self.output.is_empty() {
+        let short = self.output.len() <= MOST_POSTED && self.long.is_empty();
+        if short && !self.output.is_empty() {
             self.stream.post(&mut self.output).await?;
         }
         self.send().await
@@ -152,7 +156,15 @@ impl Peer {
     /// Sends everything written so far.
     pub async fn send(&mut self) -> io::Result<()> {
         if !self.output.is_empty() {
-            let write = self.stream.write_all(&self.output);
+            let write = async {
+                let mut sent = 0;
+                for (at, value) in self.long.drain(..) {
+                    self.stream.write_all(&self.output[sent..at]).await?;
+                    self.stream.write_all(value.bytes()).await?;
+                    sent = at;
+                }
+                self.stream.write_all(&self.output[sent..]).await
+            };
             waited(WaitEvent::ClientWrite, Object::NONE, write).await?;
             self.output.clear();
             if self.output.capacity() > KEEP {
@@ -230,6 +242,50 @@ impl Peer {
     }
 }
 
+/// A value that is sent from where it lies.
+enum LongValue {
+    Text(Text),
+    Bytes(Arc<[u8]>),
+}
+
+impl LongValue {
+    /// What is copied costs less than what is sent by itself.
+    const SHORTEST: usize = 256 << 10;
+
+    /// The value, if it is long and goes over the wire as it is.
+    #[inline]
+    fn of(datum: &Datum, ty: Oid, format: Format) -> Option<LongValue> {
+        match (datum, format) {
+            (Datum::Text(text) | Datum::Json(text), Format::Text)
+                if text.len() >= LongValue::SHORTEST =>
+            {
+                Some(LongValue::Text(text.clone()))
+            }
+            (Datum::Bytea(bytes), Format::Binary)
+                if bytes.len() >= LongValue::SHORTEST && ty == oid::BYTEA =>
+            {
+                Some(LongValue::Bytes(bytes.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            LongValue::Text(text) => text.as_bytes(),
+            LongValue::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl Peer {
+    /// Forgets what was written after so many bytes.
+    fn cut(&mut self, output: usize) {
+        self.output.truncate(output);
+        self.long.retain(|(at, _)| *at <= output);
+    }
+}
+
 impl Client for Peer {
     fn row_description(&mut self, shape: &RowShape) {
         let told = shape.told(|shape| {
@@ -246,9 +302,17 @@ impl Client for Peer {
         out.push(b'D');
         out.extend_from_slice(&[0; 4]);
         wire::put_i16(out, row.len() as i16);
+        let mut elsewhere = 0;
         for ((datum, field), format) in row.iter().zip(&shape.fields).zip(&shape.formats) {
             if datum.is_null() {
                 wire::put_i32(out, -1);
+                continue;
+            }
+            if let Some(value) = LongValue::of(datum, field.ty.oid, *format) {
+                let length = value.bytes().len();
+                wire::put_i32(out, length as i32);
+                self.long.push((out.len(), value));
+                elsewhere += length;
                 continue;
             }
             let at = out.len();
@@ -261,15 +325,15 @@ impl Client for Peer {
                 Format::Binary => value::output_binary(ctx, datum, field.ty, out),
             };
             if let Err(e) = written {
-                out.truncate(start);
+                self.cut(start);
                 return Err(e);
             }
             let length = (out.len() - at - 4) as u32;
             out[at..at + 4].copy_from_slice(&length.to_be_bytes());
         }
-        let length = out.len() - start - 1;
+        let length = out.len() - start - 1 + elsewhere;
         if length > wire::MAX_MESSAGE {
-            out.truncate(start);
+            self.cut(start);
             return Err(Error::new(
                 state::PROGRAM_LIMIT_EXCEEDED,
                 "a row of the result is larger than 1 GB",
@@ -354,7 +418,8 @@ impl Client for Peer {
     }
 
     fn backlog(&self) -> usize {
-        self.output.len()
+        let long = self.long.iter().map(|(_, value)| value.bytes().len());
+        self.output.len() + long.sum::<usize>()
     }
 
     fn flush(&mut self) -> ClientFuture<'_, ()> {

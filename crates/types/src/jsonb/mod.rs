@@ -94,6 +94,10 @@ impl Jsonb {
     pub fn from_stored(bytes: &[u8]) -> Jsonb {
         Jsonb(bytes.into())
     }
+    /// The same, of bytes that need not be copied.
+    pub fn from_shared(bytes: Arc<[u8]>) -> Jsonb {
+        Jsonb(bytes)
+    }
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -19,9 +19,10 @@ use crate::datum::{Datum, EnumValue, Interval, Text, TimeTz};
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
 use crate::sqltype::{made, oid};
-use crate::{Error, Oid, Result, Tid};
+use crate::{Error, Oid, Result, Tid, shared};
 use nested::{read_array, read_record, write_array, write_record};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Columns a table may have.
 pub const MAX_COLUMNS: usize = 1600;
@@ -403,8 +404,15 @@ impl RowLayout {
     }
 
     /// A value from its bytes as [`RowLayout::inline_values`] showed them, fetched from outside the row.
-    pub fn value(phys: Phys, bytes: &[u8]) -> Result<Datum> {
-        read_varying(phys, bytes)
+    pub fn value(phys: Phys, bytes: Arc<[u8]>) -> Result<Datum> {
+        let text = |bytes| shared::text(bytes).map_err(|_| damaged());
+        match phys {
+            Phys::Text => Ok(Datum::Text(text(bytes)?)),
+            Phys::Json => Ok(Datum::Json(text(bytes)?)),
+            Phys::Bytea => Ok(Datum::Bytea(bytes)),
+            Phys::Jsonb => Ok(Datum::Jsonb(Jsonb::from_shared(bytes))),
+            _ => read_varying(phys, &bytes),
+        }
     }
 }
 

@@ -169,7 +169,7 @@ proptest! {
         layout.decode(&thin, &mut read).unwrap();
         for (column, range) in inline {
             prop_assert!(matches!(read[column], Datum::External(_)));
-            read[column] = RowLayout::value(phys[column], &row[range]).unwrap();
+            read[column] = RowLayout::value(phys[column], row[range].into()).unwrap();
         }
         prop_assert_eq!(read, values);
     }

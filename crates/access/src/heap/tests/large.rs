@@ -9,7 +9,8 @@ fn store(world: &World, ctx: &Ctx<'_>, value: &[u8]) -> LargeRef {
 }
 
 fn read(world: &World, large: &LargeRef) -> throng_types::Result<Vec<u8>> {
-    let (mut progress, mut out) = (LargeRead::default(), Vec::new());
+    let mut progress = LargeRead::default();
+    let mut out = vec![0; large.len as usize];
     retry_blocking(|| world.heap.read_large(large, &mut progress, &mut out)).map(|()| out)
 }
 
