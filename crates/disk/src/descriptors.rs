@@ -1,7 +1,7 @@
 //! File descriptors: how many a process may have, and whose they are.
 //!
 //! ```text
-//!   limit = reserve (log, control file, event loops, temporary files) + relation files + sockets
+//!   limit = reserve (log, control file, event loops, big queries' files) + temporary files + relation files + sockets
 //! ```
 //! Each has its own share, so that a crowd of sockets cannot keep the log from its next segment, nor many tables keep clients out.
 
@@ -29,16 +29,21 @@ pub struct Shares {
     pub files: usize,
     /// Clients' sockets.
     pub sockets: usize,
+    /// Files for rows that do not fit in memory.
+    pub temporary: usize,
 }
 
 impl Shares {
     fn of(limit: u64, cores: usize) -> Shares {
         let limit = usize::try_from(limit.min(UNLIMITED)).unwrap_or(LEAST);
         let rest = limit.saturating_sub(RESERVE + RESERVE_PER_CORE * cores);
+        let temporary = (rest / 16).max(LEAST);
+        let rest = rest.saturating_sub(temporary);
         let files = (rest / 2).clamp(LEAST, MOST_FILES);
         Shares {
             files,
             sockets: rest.saturating_sub(files).max(LEAST),
+            temporary,
         }
     }
 }
@@ -88,14 +93,19 @@ mod tests {
     #[test]
     fn everybody_has_a_share_and_the_reserve_is_nobodys() {
         for (limit, cores) in [(256, 2), (1024, 4), (4096, 64), (1 << 20, 128)] {
-            let Shares { files, sockets } = Shares::of(limit, cores);
-            assert!(files >= LEAST && sockets >= LEAST, "{limit}");
-            let kept = limit as usize - files - sockets;
+            let Shares {
+                files,
+                sockets,
+                temporary,
+            } = Shares::of(limit, cores);
+            assert!(files.min(sockets).min(temporary) >= LEAST, "{limit}");
+            let kept = limit as usize - files - sockets - temporary;
             assert_eq!(kept, RESERVE + RESERVE_PER_CORE * cores, "{limit}");
         }
         let least = Shares {
             files: LEAST,
             sockets: LEAST,
+            temporary: LEAST,
         };
         assert_eq!(Shares::of(20, 64), least);
         let unlimited = Shares::of(u64::MAX, 1);

@@ -33,6 +33,7 @@ use crate::maintenance::Maintenance;
 use crate::objects;
 use crate::placement::Placement;
 use crate::session::{now, sequences};
+use crate::spill::SpillSpace;
 use crate::store::Store;
 
 /// What an engine is opened with.
@@ -207,13 +208,14 @@ impl Engine {
         })?;
         let free_space = chosen(&settings, Id::LabFreeSpace);
         let relations = RelationStore::with_free_space(sys.pool().clone(), free_space);
+        let temporary = config.data.join("tmp");
         let store = Store {
             pool: sys.pool().clone(),
             relations: Arc::new(relations),
             sequences: Arc::default(),
+            spill: Arc::new(SpillSpace::new(&temporary)),
         };
         let (places, objects) = objects::load_first(&sys, &store, report.first_start)?;
-        let temporary = config.data.join("tmp");
         let (oid, definitions) = (builtin::DATABASE, builtin::DEFINITIONS);
         let first = Database::new(oid, definitions, places, &temporary, objects);
         let load = |def: &DatabaseDef| objects::load(&sys, &store, def.definitions);

@@ -17,6 +17,7 @@ mod placement;
 mod rows;
 pub mod run;
 mod session;
+pub mod spill;
 pub mod store;
 pub mod table;
 pub mod trigger;

@@ -6,10 +6,13 @@ use throng_access::RelationStore;
 use throng_buffer::Pool;
 
 use crate::session::sequences::Counters;
+use crate::spill::SpillSpace;
 
 #[derive(Clone)]
 pub struct Store {
     pub pool: Arc<Pool>,
     pub relations: Arc<RelationStore>,
     pub sequences: Arc<Counters>,
+    /// For rows that do not fit in memory.
+    pub spill: Arc<SpillSpace>,
 }

@@ -26,6 +26,7 @@ use super::window::WindowOp;
 use super::{BoxOperator, Operator, Row, Step, empty, spare};
 use crate::analytics::JobCounts;
 use crate::session::Pool;
+use crate::spill::RowList;
 use crate::table::{Index, Table};
 
 /// A statement under way: its plan, its operators and what they keep.
@@ -39,7 +40,7 @@ pub struct Execution {
     /// The write of WITH that is being run, by its subplan; none: the statement itself.
     stage: Option<u32>,
     /// What the writes of WITH that have been run returned, by their subplans.
-    written: Vec<(u32, Vec<Row>)>,
+    written: Vec<(u32, RowList)>,
     /// The subplans have their operators.
     prepared: bool,
     /// Who runs the parts that are the analytics pool's.
@@ -194,7 +195,7 @@ impl Execution {
     }
 
     /// What the write that was begun returned, for those who read it. The statement itself is run next.
-    pub fn end_write(&mut self, rows: Vec<Row>) {
+    pub fn end_write(&mut self, rows: RowList) {
         let Some(slot) = self.stage.take() else {
             return;
         };
@@ -223,7 +224,7 @@ impl Execution {
                 cx.subplans[slot] = Some(match known {
                     Some((_, rows)) => SubPlan::of_rows(rows.clone()),
                     // It is run before anybody reads it.
-                    None if is_write(slot) => SubPlan::of_rows(Vec::new()),
+                    None if is_write(slot) => SubPlan::of_rows(RowList::default()),
                     None => SubPlan::new(operator(subplan, &mut cx)?),
                 });
             }

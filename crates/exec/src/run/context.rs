@@ -15,8 +15,9 @@ use super::items::ItemTables;
 use super::lock::Locked;
 use super::routine::Routines;
 use super::subplan::SubPlan;
-use super::{Row, Step, Stop};
+use super::{Step, Stop};
 use crate::session::Effects;
+use crate::spill::RowList;
 use crate::store::Store;
 
 /// Work between two looks at the clock. A unit is about a row; some tens of microseconds pass in all.
@@ -24,6 +25,9 @@ const TICKS: u32 = 128;
 /// How long a statement may hold its core before others get their turn: a few short statements long, so that one that reads
 /// much takes about its share of the core and not more.
 const SLICE: Duration = Duration::from_micros(100);
+
+/// Bytes that an operator may have of what no file can take, where `work_mem` is less.
+const MOST_AS_A_WHOLE: usize = 1 << 30;
 
 /// What a statement runs in; borrowed from the session for one call of `next`.
 #[derive(Clone, Copy)]
@@ -68,11 +72,11 @@ pub struct Memory {
     /// None while one is running.
     pub subplans: Vec<Option<SubPlan>>,
     /// The rows of each recursion's last step.
-    pub work_tables: Vec<Vec<Row>>,
+    pub work_tables: Vec<RowList>,
     pub locked: Option<Locked>,
     /// The version that a scan gave last, and its chain's root.
     pub found: Option<Found>,
-    pub part: Option<(u32, Vec<Row>)>,
+    pub part: Option<(u32, RowList)>,
     /// Operators that the analytics pool runs, if there is somebody to ask it.
     pub parts: Vec<u32>,
     /// By the number of an expression that is computed once.
@@ -148,12 +152,12 @@ pub struct Cx<'a> {
     pub counters: Option<&'a mut Vec<NodeCounters>>,
     pub outer: &'a mut Vec<Datum>,
     pub subplans: &'a mut Vec<Option<SubPlan>>,
-    pub work_tables: &'a mut Vec<Vec<Row>>,
+    pub work_tables: &'a mut Vec<RowList>,
     /// The answer to [`Stop::Lock`].
     pub locked: &'a mut Option<Locked>,
     pub found: &'a mut Option<Found>,
     /// The answer to [`Stop::Part`]: the rows, and which operator's they are.
-    pub part: &'a mut Option<(u32, Vec<Row>)>,
+    pub part: &'a mut Option<(u32, RowList)>,
     /// Operators that the analytics pool runs.
     pub parts: &'a [u32],
     /// Expressions that are computed once for all rows, by number; those beyond are computed each time.
@@ -248,15 +252,19 @@ impl<'a> Cx<'a> {
         self.env.effects.done();
     }
 
-    /// Accounts for memory that an operator keeps; see [`Kept`].
-    fn charge(&mut self, bytes: usize) -> Result<()> {
-        *self.used += bytes;
-        if *self.used <= self.limit {
-            return Ok(());
-        }
-        Err(too_much_kept(self.limit))
+    /// Whether the statement keeps no more than it may.
+    pub fn has_room(&self) -> bool {
+        *self.used <= self.limit
+    }
+
+    /// `work_mem` in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
     }
 }
+
+/// What an operator may keep, one so-manieth of `work_mem`, and bytes: where others of the statement keep the rest, it still gets on.
+const LEAST_SHARE: (usize, usize) = (8, 64 << 10);
 
 /// 53200 for a value that takes as much as the allocator counts.
 #[cold]
@@ -282,11 +290,39 @@ pub fn too_much_kept(limit: usize) -> Error {
 pub struct Kept(usize);
 
 impl Kept {
-    /// So many bytes more; 53200 past `work_mem`.
-    pub fn add(&mut self, bytes: usize, cx: &mut Cx) -> Result<()> {
-        cx.charge(bytes)?;
+    /// So many bytes more, if there is room for them: in what the statement may keep, or else in the operator's least share.
+    pub fn fits(&mut self, bytes: usize, cx: &mut Cx) -> bool {
+        let least = (cx.limit / LEAST_SHARE.0).max(LEAST_SHARE.1);
+        let fits =
+            cx.used.saturating_add(bytes) <= cx.limit || self.0.saturating_add(bytes) <= least;
+        if fits {
+            self.insist(bytes, cx);
+        }
+        fits
+    }
+
+    /// So many bytes more, which nothing can be done without.
+    pub fn insist(&mut self, bytes: usize, cx: &mut Cx) {
         self.0 += bytes;
-        Ok(())
+        *cx.used += bytes;
+    }
+
+    /// So many bytes more of what must be in memory as a whole; 53200 past the most that this may be.
+    pub fn need(&mut self, bytes: usize, cx: &mut Cx) -> Result<()> {
+        let most = cx.limit.max(MOST_AS_A_WHOLE);
+        self.insist(bytes, cx);
+        match self.0 <= most {
+            true => Ok(()),
+            false => Err(too_much_kept(most)),
+        }
+    }
+
+    /// So many bytes more; 53200 where they do not [fit](Self::fits).
+    pub fn add(&mut self, bytes: usize, cx: &mut Cx) -> Result<()> {
+        match self.fits(bytes, cx) {
+            true => Ok(()),
+            false => Err(too_much_kept(cx.limit)),
+        }
     }
 
     /// So many bytes less: some of the rows are kept no more.

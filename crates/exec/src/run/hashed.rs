@@ -28,6 +28,17 @@ impl Key {
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Makes it the key with these bytes.
+    pub fn set(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.hash = FixedState::default().hash_one(&self.bytes[..]);
+    }
 }
 
 /// Computes the key of `exprs` over `row`; false if one of them is NULL.
@@ -173,6 +184,11 @@ impl RowTable {
 
     pub fn row_mut(&mut self, at: usize) -> &mut Row {
         &mut self.rows[at].row
+    }
+
+    /// All rows with their keys, in order of insertion.
+    pub fn into_entries(self) -> impl Iterator<Item = (Option<Box<[u8]>>, Row)> {
+        self.rows.into_iter().map(|entry| (entry.key, entry.row))
     }
 
     pub fn insert(&mut self, key: Option<&Key>, row: Row) -> usize {

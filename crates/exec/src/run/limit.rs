@@ -7,9 +7,9 @@ use throng_types::{Error, Result};
 
 use super::context::Kept;
 use super::eval::{eval, holds};
-use super::hashed::row_bytes;
 use super::sort::sort_key;
-use super::{BoxOperator, Cx, Operator, Row, Step, empty};
+use super::{BoxOperator, Cx, Operator, Row, Step, copy_row, empty};
+use crate::spill::RowList;
 
 /// LIMIT and OFFSET.
 pub struct Limit {
@@ -260,7 +260,7 @@ impl Operator for Values {
 /// Keeps its input's rows, so that they can be read again without running it again.
 pub struct Materialize {
     input: BoxOperator,
-    rows: Vec<Row>,
+    rows: RowList,
     at: usize,
     complete: bool,
     /// Whether the input depends on outer values and must run again when they change.
@@ -272,7 +272,7 @@ impl Materialize {
     pub fn new(input: BoxOperator, depends: bool) -> Materialize {
         Materialize {
             input,
-            rows: Vec::new(),
+            rows: RowList::default(),
             at: 0,
             complete: false,
             depends,
@@ -283,8 +283,8 @@ impl Materialize {
 
 impl Operator for Materialize {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        if let Some(kept) = self.rows.get(self.at) {
-            row.clone_from(kept);
+        if let Some(kept) = self.rows.get(self.at)? {
+            copy_row(kept, row);
             self.at += 1;
             return Ok(true);
         }
@@ -295,8 +295,7 @@ impl Operator for Materialize {
             self.complete = true;
             return Ok(false);
         }
-        self.kept.add(row_bytes(row), cx)?;
-        self.rows.push(row.clone());
+        self.rows.keep(row.clone(), &mut self.kept, cx)?;
         self.at += 1;
         Ok(true)
     }

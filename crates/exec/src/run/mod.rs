@@ -139,4 +139,10 @@ fn empty(row: &mut Row) {
     }
 }
 
+/// Makes `to` a copy of a row.
+pub(crate) fn copy_row(row: &[Datum], to: &mut Row) {
+    to.clear();
+    to.extend_from_slice(row);
+}
+
 pub type BoxOperator = Box<dyn Operator>;

@@ -5,16 +5,14 @@
 
 use throng_sql::plan::Plan;
 
-use super::context::Kept;
-use super::hashed::row_bytes;
-use super::{Cx, Operator, Row, Step, Stop};
+use super::{Cx, Operator, Row, Step, Stop, copy_row};
+use crate::spill::RowList;
 
 pub struct PartOp {
     plan: &'static Plan,
     /// None until the pool has given them.
-    rows: Option<Vec<Row>>,
+    rows: Option<RowList>,
     at: usize,
-    kept: Kept,
 }
 
 impl PartOp {
@@ -23,7 +21,6 @@ impl PartOp {
             plan,
             rows: None,
             at: 0,
-            kept: Kept::default(),
         }
     }
 }
@@ -32,19 +29,19 @@ impl Operator for PartOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         if self.rows.is_none() {
             match cx.part.take() {
-                Some((id, rows)) if id == self.plan.id => {
-                    self.kept.add(rows.iter().map(|r| row_bytes(r)).sum(), cx)?;
-                    self.rows = Some(rows);
-                }
+                Some((id, rows)) if id == self.plan.id => self.rows = Some(rows),
                 _ => return Err(Stop::Part(self.plan)),
             }
         }
-        let next = self.rows.as_ref().and_then(|rows| rows.get(self.at));
-        if let Some(next) = next {
-            row.clone_from(next);
-            self.at += 1;
-        }
-        Ok(next.is_some())
+        let Some(rows) = &mut self.rows else {
+            return Ok(false);
+        };
+        let Some(next) = rows.get(self.at)? else {
+            return Ok(false);
+        };
+        copy_row(next, row);
+        self.at += 1;
+        Ok(true)
     }
 
     fn rewind(&mut self, _: &mut Cx) {

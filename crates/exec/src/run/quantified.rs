@@ -21,7 +21,8 @@ use throng_types::key::{self, KeyOrder};
 use super::context::Kept;
 use super::eval::eval;
 use super::hashed::is_equal_by_key;
-use super::{Cx, Row, Step};
+use super::{Cx, Step};
+use crate::spill::RowList;
 
 /// Fewer rows are compared sooner than a table is made.
 const FEW: usize = 16;
@@ -72,7 +73,7 @@ impl Answers {
     pub fn answer(
         &mut self,
         question: &Question<'_>,
-        rows: &[Row],
+        rows: &mut RowList,
         row: &[Datum],
         kept: &mut Kept,
         cx: &mut Cx,
@@ -97,7 +98,7 @@ impl Answers {
         &mut self,
         nulls: Nulls,
         question: &Question<'_>,
-        rows: &[Row],
+        rows: &mut RowList,
         kept: &mut Kept,
         cx: &mut Cx,
     ) -> Step<Option<usize>> {
@@ -110,13 +111,14 @@ impl Answers {
             }
         };
         let table = &mut self.tables[at];
-        while let Some(row) = rows.get(table.made) {
+        while let Some(row) = rows.get(table.made)? {
             let Some(bytes) = table.add(question, row) else {
                 self.tables.clear();
                 self.useless = true;
                 return Ok(None);
             };
-            kept.add(bytes, cx)?;
+            // Each question asks for all of them.
+            kept.need(bytes, cx)?;
             table.made += 1;
             cx.tick()?;
         }
@@ -126,7 +128,7 @@ impl Answers {
     fn one_by_one(
         &mut self,
         question: &Question<'_>,
-        rows: &[Row],
+        rows: &mut RowList,
         values: Vec<Datum>,
         cx: &mut Cx,
     ) -> Step<Datum> {
@@ -148,7 +150,7 @@ impl Answers {
         let Some(asked) = &mut self.asked else {
             return Ok(Datum::Null);
         };
-        while let Some(candidate) = rows.get(asked.at) {
+        while let Some(candidate) = rows.get(asked.at)? {
             let verdict = question.compared(&asked.values, candidate, cx)?;
             match verdict {
                 Datum::Bool(b) if b != question.all => {
@@ -284,6 +286,7 @@ impl Question<'_> {
 mod tests {
     use super::*;
     use crate::analytics::SessionFacts;
+    use crate::run::Row;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
     use throng_sql::func::{EvalContext, EvalStop, operators_named};

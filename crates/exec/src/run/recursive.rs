@@ -16,7 +16,8 @@ use throng_types::{Datum, SqlType};
 use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
-use super::{BoxOperator, Cx, Operator, Row, Step};
+use super::{BoxOperator, Cx, Operator, Row, Step, copy_row};
+use crate::spill::RowList;
 
 pub struct RecursiveUnionOp {
     plan: &'static RecursiveUnion,
@@ -28,7 +29,7 @@ pub struct RecursiveUnionOp {
     /// Steps so far, those of runs before included.
     steps: i64,
     /// The rows of this step so far.
-    next_rows: Vec<Row>,
+    next_rows: RowList,
     next_kept: Kept,
     /// Those of the step before, in the work table.
     last_kept: Kept,
@@ -49,7 +50,7 @@ impl RecursiveUnionOp {
     ) -> RecursiveUnionOp {
         let tables = plan.work_table as usize + 1;
         if cx.work_tables.len() < tables {
-            cx.work_tables.resize_with(tables, Vec::new);
+            cx.work_tables.resize_with(tables, RowList::default);
         }
         RecursiveUnionOp {
             plan,
@@ -58,7 +59,7 @@ impl RecursiveUnionOp {
             term,
             recurring: false,
             steps: 0,
-            next_rows: Vec::new(),
+            next_rows: RowList::default(),
             next_kept: Kept::default(),
             last_kept: Kept::default(),
             seen: RowTable::default(),
@@ -77,8 +78,9 @@ impl RecursiveUnionOp {
         if self.seen.first(&self.key).is_some() {
             return Ok(false);
         }
+        // Each row asks for all rows before it, so their keys stay in memory.
         self.seen_kept
-            .add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
+            .need(hashed::row_bytes(&[]) + self.key.len(), cx)?;
         self.seen.insert(Some(&self.key), Row::new());
         Ok(true)
     }
@@ -123,8 +125,7 @@ impl Operator for RecursiveUnionOp {
                 continue;
             }
             if self.is_new(row, cx)? {
-                self.next_kept.add(hashed::row_bytes(row), cx)?;
-                self.next_rows.push(row.clone());
+                self.next_rows.keep(row.clone(), &mut self.next_kept, cx)?;
                 return Ok(true);
             }
         }
@@ -164,14 +165,12 @@ impl WorkTableScanOp {
 impl Operator for WorkTableScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         loop {
-            let Some(kept) = cx
-                .work_tables
-                .get(self.work_table)
-                .and_then(|table| table.get(self.at))
-            else {
+            let table = cx.work_tables.get_mut(self.work_table);
+            let kept = table.map_or(Ok(None), |table| table.get(self.at))?;
+            let Some(kept) = kept else {
                 return Ok(false);
             };
-            row.clone_from(kept);
+            copy_row(kept, row);
             let shown = match self.filter {
                 Some(filter) => holds(filter, row, cx)?,
                 None => true,

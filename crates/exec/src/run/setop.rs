@@ -8,6 +8,9 @@
 //! | UNION | it is the first of its kind on either side |
 //! | INTERSECT ALL / INTERSECT | a right twin is left to use up / exists, first time only |
 //! | EXCEPT ALL / EXCEPT | no right twin is left to use up / exists, first time only |
+//!
+//! Counts are in memory. Where they do not fit, rows of further kinds wait for the end of both sides, when they are sorted, the right
+//! side's before the left's: what is said of a kind is then known when its rows come.
 
 use throng_sql::query::SetOp;
 use throng_types::{Datum, SqlType};
@@ -15,6 +18,7 @@ use throng_types::{Datum, SqlType};
 use super::context::Kept;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
+use crate::spill::Sorter;
 
 pub struct SetOperation {
     op: SetOp,
@@ -28,13 +32,28 @@ pub struct SetOperation {
     key: Key,
     row: Row,
     kept: Kept,
+    late: Option<Box<LateRows>>,
 }
+
+/// Rows whose kinds are not among the counts, by kind and side.
+#[derive(Default)]
+struct LateRows {
+    sorter: Sorter,
+    /// The kind in hand, and what its count would be.
+    kind: Vec<u8>,
+    count: i64,
+}
+
+/// The side of a row that waits.
+const COUNTED: u8 = 0;
+const SHOWN: u8 = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     CountRight,
     Left,
     Right,
+    Late,
 }
 
 impl SetOperation {
@@ -56,49 +75,114 @@ impl SetOperation {
             key: Key::default(),
             row: Row::new(),
             kept: Kept::default(),
+            late: None,
         }
     }
 
-    /// Adds one to the count of the current key and gives the count before.
-    fn count_up(&mut self, cx: &mut Cx) -> Step<i64> {
-        match self.counts.first(&self.key) {
-            Some(at) => {
-                let before = self.counts.row(at)[0].as_i64().unwrap_or(0);
-                self.counts.row_mut(at)[0] = Datum::Int8(before + 1);
-                Ok(before)
-            }
-            None => {
-                self.kept.add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
-                self.counts.insert(Some(&self.key), vec![Datum::Int8(1)]);
-                Ok(0)
-            }
+    /// Makes room for the count of the current key; false if there is none, and the row is to wait.
+    fn has_count(&mut self, cx: &mut Cx) -> bool {
+        if self.counts.first(&self.key).is_some() {
+            return true;
+        }
+        let bytes = hashed::row_bytes(&[]) + self.key.len();
+        let fits = self.late.is_none() && self.kept.fits(bytes, cx);
+        if fits {
+            self.counts.insert(Some(&self.key), vec![Datum::Int8(0)]);
+        }
+        fits
+    }
+
+    fn wait(&mut self, side: u8, row: Row, cx: &mut Cx) -> Step<()> {
+        let late = self.late.get_or_insert_default();
+        let key = [self.key.bytes(), &[side]].concat();
+        Ok(late.sorter.add(key.into(), row, cx)?)
+    }
+
+    fn count_up(&mut self) {
+        if let Some(at) = self.counts.first(&self.key) {
+            self.counts.row_mut(at)[0] = Datum::Int8(self.count_at(at) + 1);
         }
     }
 
-    /// Whether the left row with the current key is shown.
-    fn shows_left(&mut self, cx: &mut Cx) -> Step<bool> {
-        let twin = self.counts.first(&self.key);
-        let left_over = twin.and_then(|at| self.counts.row(at)[0].as_i64());
-        Ok(match (self.op, self.all) {
+    /// Whether a row with the current key is shown; false, too, of one that is to wait, which is taken.
+    fn shows(&mut self, row: &mut Row, cx: &mut Cx) -> Step<bool> {
+        if (self.op, self.all) == (SetOp::Union, true) {
+            return Ok(true);
+        }
+        let notes_new = self.notes_new();
+        let known = match notes_new {
+            true => self.has_count(cx),
+            false => self.counts.first(&self.key).is_some(),
+        };
+        if !known && (notes_new || self.late.is_some()) {
+            self.wait(SHOWN, std::mem::take(row), cx)?;
+            return Ok(false);
+        }
+        let place = self.counts.first(&self.key);
+        let mut count = place.map_or(0, |at| self.count_at(at));
+        let shown = self.shows_at(&mut count);
+        if let Some(at) = place {
+            self.counts.row_mut(at)[0] = Datum::Int8(count);
+        }
+        Ok(shown)
+    }
+
+    fn count_at(&self, at: usize) -> i64 {
+        self.counts.row(at)[0].as_i64().unwrap_or(0)
+    }
+
+    /// Whether rows that have no twin on the right are noted when they come first.
+    fn notes_new(&self) -> bool {
+        !self.all && self.op != SetOp::Intersect
+    }
+
+    /// Whether a row is shown whose kind has this count, which changes accordingly.
+    fn shows_at(&self, count: &mut i64) -> bool {
+        let before = *count;
+        match (self.op, self.all) {
             (SetOp::Union, true) => true,
-            (SetOp::Union, false) => self.count_up(cx)? == 0,
-            (SetOp::Intersect, _) => match (twin, left_over) {
-                (Some(at), Some(n)) if n > 0 => {
-                    let n = if self.all { n - 1 } else { 0 };
-                    self.counts.row_mut(at)[0] = Datum::Int8(n);
-                    true
-                }
-                _ => false,
-            },
-            (SetOp::Except, true) => match (twin, left_over) {
-                (Some(at), Some(n)) if n > 0 => {
-                    self.counts.row_mut(at)[0] = Datum::Int8(n - 1);
-                    false
-                }
-                _ => true,
-            },
-            (SetOp::Except, false) => self.count_up(cx)? == 0,
-        })
+            (SetOp::Union | SetOp::Except, false) => {
+                *count += 1;
+                before == 0
+            }
+            (SetOp::Intersect, all) => {
+                *count = if all { before - 1 } else { 0 };
+                before > 0
+            }
+            (SetOp::Except, true) => {
+                *count -= 1;
+                before <= 0
+            }
+        }
+    }
+
+    /// The next of the rows that waited.
+    fn next_late(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        let Some(mut late) = self.late.take() else {
+            return Ok(false);
+        };
+        let next = self.next_of(&mut late, cx, row);
+        self.late = Some(late);
+        next
+    }
+
+    fn next_of(&self, late: &mut LateRows, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        late.sorter.finish(cx)?;
+        while late.sorter.next(cx, row)? {
+            let (kind, side) = late.sorter.key().split_at(late.sorter.key().len() - 1);
+            if kind != late.kind {
+                late.kind.clear();
+                late.kind.extend_from_slice(kind);
+                late.count = 0;
+            }
+            if side == [COUNTED] {
+                late.count += 1;
+            } else if self.shows_at(&mut late.count) {
+                return Ok(true);
+            }
+            cx.tick()?;
+        }
+        Ok(false)
     }
 }
 
@@ -119,32 +203,31 @@ impl Operator for SetOperation {
                     if self.right.next(cx, &mut self.row)? {
                         let types = self.types.iter().map(|t| t.oid);
                         hashed::key_of_row(&self.row, types, &mut self.key)?;
-                        self.count_up(cx)?;
+                        match self.has_count(cx) {
+                            true => self.count_up(),
+                            false => self.wait(COUNTED, Row::new(), cx)?,
+                        }
                     } else {
                         self.phase = Phase::Left;
                     }
                 }
-                Phase::Left => {
-                    if self.left.next(cx, row)? {
+                Phase::Left | Phase::Right => {
+                    let side = match self.phase {
+                        Phase::Left => &mut self.left,
+                        _ => &mut self.right,
+                    };
+                    if side.next(cx, row)? {
                         hashed::key_of_row(row, self.types.iter().map(|t| t.oid), &mut self.key)?;
-                        if self.shows_left(cx)? {
+                        if self.shows(row, cx)? {
                             return Ok(true);
                         }
-                    } else if self.op == SetOp::Union {
+                    } else if (self.phase, self.op) == (Phase::Left, SetOp::Union) {
                         self.phase = Phase::Right;
                     } else {
-                        return Ok(false);
+                        self.phase = Phase::Late;
                     }
                 }
-                Phase::Right => {
-                    if !self.right.next(cx, row)? {
-                        return Ok(false);
-                    }
-                    hashed::key_of_row(row, self.types.iter().map(|t| t.oid), &mut self.key)?;
-                    if self.all || self.count_up(cx)? == 0 {
-                        return Ok(true);
-                    }
-                }
+                Phase::Late => return self.next_late(cx, row),
             }
         }
     }
@@ -154,6 +237,9 @@ impl Operator for SetOperation {
         self.right.rewind(cx);
         self.counts = RowTable::default();
         self.kept.release(cx);
+        if let Some(mut late) = self.late.take() {
+            late.sorter.clear(cx);
+        }
         self.phase = first_phase(self.op);
     }
 }

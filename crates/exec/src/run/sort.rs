@@ -1,24 +1,21 @@
-//! ORDER BY: rows gathered, sorted by their key's ordered bytes, given out.
+//! ORDER BY: rows gathered, sorted by their key's ordered bytes, given out. Rows with equal keys keep the order they came in.
 
 use throng_sql::expr::SortKey;
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
 
-use super::context::Kept;
 use super::eval::eval;
-use super::hashed::row_bytes;
 use super::{BoxOperator, Cx, Operator, Row, Step};
+use crate::spill::Sorter;
 
 pub struct Sort {
     input: BoxOperator,
     keys: &'static [SortKey],
-    /// Key bytes with their row; sorted once the input has ended.
-    rows: Vec<(Box<[u8]>, Row)>,
+    sorter: Sorter,
     pending: Row,
     have_pending: bool,
-    at: usize,
-    sorted: bool,
-    kept: Kept,
+    /// The input has ended.
+    gathered: bool,
 }
 
 impl Sort {
@@ -26,12 +23,10 @@ impl Sort {
         Sort {
             input,
             keys,
-            rows: Vec::new(),
+            sorter: Sorter::default(),
             pending: Row::new(),
             have_pending: false,
-            at: 0,
-            sorted: false,
-            kept: Kept::default(),
+            gathered: false,
         }
     }
 
@@ -43,16 +38,14 @@ impl Sort {
                 }
                 self.have_pending = true;
             }
-            let bytes = sort_key(self.keys, &self.pending, cx)?;
+            let key = sort_key(self.keys, &self.pending, cx)?;
             cx.evaluated();
             self.have_pending = false;
-            self.kept.add(bytes.len() + row_bytes(&self.pending), cx)?;
-            self.rows.push((bytes, std::mem::take(&mut self.pending)));
+            self.sorter
+                .add(key, std::mem::take(&mut self.pending), cx)?;
             cx.tick()?;
         }
-        // Rows with equal keys keep the order they came in.
-        self.rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-        self.sorted = true;
+        self.gathered = true;
         Ok(())
     }
 }
@@ -75,25 +68,17 @@ pub fn sort_key(keys: &'static [SortKey], row: &[Datum], cx: &mut Cx) -> Step<Bo
 
 impl Operator for Sort {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        if !self.sorted {
+        if !self.gathered {
             self.gather(cx)?;
         }
-        let Some(kept) = self.rows.get_mut(self.at) else {
-            return Ok(false);
-        };
-        let (bytes, kept) = std::mem::take(kept);
-        self.kept.give_back(bytes.len() + row_bytes(&kept), cx);
-        *row = kept;
-        self.at += 1;
-        Ok(true)
+        self.sorter.finish(cx)?;
+        Ok(self.sorter.next(cx, row)?)
     }
 
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
-        self.rows.clear();
-        self.kept.release(cx);
+        self.sorter.clear(cx);
         self.have_pending = false;
-        self.sorted = false;
-        self.at = 0;
+        self.gathered = false;
     }
 }

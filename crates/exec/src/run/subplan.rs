@@ -6,7 +6,6 @@
 
 use throng_sql::expr::{Expr, ParamId};
 use throng_sql::expr::{SubPlanKind, SubPlanRef};
-use throng_sql::func::Operator as SqlOperator;
 use throng_types::datum::Array;
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
@@ -14,10 +13,11 @@ use throng_types::{Datum, Error};
 
 use super::context::Kept;
 use super::eval::{eval as eval_expr, show};
-use super::hashed::row_bytes;
+use super::hashed::datum_bytes;
 use super::limit::Values;
 use super::quantified::{Answers, Question};
-use super::{BoxOperator, Cx, Operator, Row, Step};
+use super::{BoxOperator, Cx, Operator, Row, Step, copy_row};
+use crate::spill::RowList;
 
 /// A subquery's operators and what is known of its answer.
 pub struct SubPlan {
@@ -33,9 +33,9 @@ pub struct SubPlan {
 enum Run {
     Fresh,
     /// Started; there may be more rows than those so far.
-    Running(Vec<Row>),
+    Running(RowList),
     /// These are all.
-    Finished(Vec<Row>),
+    Finished(RowList),
 }
 
 impl SubPlan {
@@ -51,7 +51,7 @@ impl SubPlan {
     }
 
     /// A plan that has been run: its rows.
-    pub fn of_rows(rows: Vec<Row>) -> SubPlan {
+    pub fn of_rows(rows: RowList) -> SubPlan {
         SubPlan {
             run: Run::Finished(rows),
             ..SubPlan::new(Box::new(Values::new(&[])))
@@ -77,7 +77,7 @@ impl SubPlan {
     fn complete(&mut self, enough: usize, cx: &mut Cx) -> Step<()> {
         if matches!(self.run, Run::Fresh) {
             self.root.rewind(cx);
-            self.run = Run::Running(Vec::new());
+            self.run = Run::Running(RowList::default());
         }
         let Run::Running(rows) = &mut self.run else {
             return Ok(());
@@ -88,23 +88,17 @@ impl SubPlan {
                 self.run = Run::Finished(std::mem::take(rows));
                 break;
             }
-            self.kept.add(row_bytes(&self.row), cx)?;
-            rows.push(std::mem::take(&mut self.row));
+            rows.keep(std::mem::take(&mut self.row), &mut self.kept, cx)?;
         }
         Ok(())
     }
 
-    fn rows(&self) -> &[Row] {
-        self.run.rows()
-    }
-}
-
-impl Run {
-    fn rows(&self) -> &[Row] {
-        match self {
-            Run::Running(rows) | Run::Finished(rows) => rows,
-            Run::Fresh => &[],
-        }
+    /// The row of this number, if it is there.
+    fn row(&mut self, number: usize) -> Step<Option<&[Datum]>> {
+        Ok(match &mut self.run {
+            Run::Running(rows) | Run::Finished(rows) => rows.get(number)?,
+            Run::Fresh => None,
+        })
     }
 }
 
@@ -164,29 +158,46 @@ fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> S
     let SubPlan {
         run, answers, kept, ..
     } = plan;
-    let rows = run.rows();
-    let mut quantified = |left: &[Expr], compare: &[&'static SqlOperator], all, cx: &mut Cx| {
-        let question = Question { left, compare, all };
-        answers.answer(&question, rows, row, kept, cx)
+    let mut none = RowList::default();
+    let rows = match run {
+        Run::Running(rows) | Run::Finished(rows) => rows,
+        Run::Fresh => &mut none,
     };
     match &sub.kind {
         SubPlanKind::Exists => Ok(Datum::Bool(!rows.is_empty())),
-        SubPlanKind::Scalar => match rows {
-            [] => Ok(Datum::Null),
-            [one] => Ok(one[0].clone()),
-            _ => Err(Error::new(
-                state::CARDINALITY_VIOLATION,
-                "more than one row returned by a subquery used as an expression",
-            )
-            .into()),
-        },
+        SubPlanKind::Scalar if rows.len() > 1 => Err(Error::new(
+            state::CARDINALITY_VIOLATION,
+            "more than one row returned by a subquery used as an expression",
+        )
+        .into()),
+        SubPlanKind::Scalar => Ok(rows.get(0)?.map_or(Datum::Null, |row| row[0].clone())),
         SubPlanKind::Array => {
             let element = element_of(sub.ty.oid).unwrap_or(sub.ty.oid);
-            let items = rows.iter().map(|r| r[0].clone()).collect();
+            let mut items = Vec::new();
+            let mut whole = Kept::default();
+            while let Some(row) = rows.get(items.len())? {
+                whole.need(datum_bytes(&row[0]), cx)?;
+                items.push(row[0].clone());
+            }
+            whole.release(cx);
             Ok(Datum::array(Array::from_items(element, items)))
         }
-        SubPlanKind::Any { left, compare } => quantified(left, compare, false, cx),
-        SubPlanKind::All { left, compare } => quantified(left, compare, true, cx),
+        SubPlanKind::Any { left, compare } => {
+            let question = Question {
+                left,
+                compare,
+                all: false,
+            };
+            answers.answer(&question, rows, row, kept, cx)
+        }
+        SubPlanKind::All { left, compare } => {
+            let question = Question {
+                left,
+                compare,
+                all: true,
+            };
+            answers.answer(&question, rows, row, kept, cx)
+        }
     }
 }
 
@@ -229,13 +240,15 @@ impl CteScanOp {
             cx.outer[param.0 as usize] = value.clone();
         }
         let ran = cte.complete(self.at + 1, cx);
-        if let Some(row) = cte.rows().get(self.at) {
-            self.pending.clone_from(row);
-            self.have_pending = true;
-            self.at += 1;
-        }
+        let found = cte.row(self.at).map(|row| {
+            if let Some(row) = row {
+                copy_row(row, &mut self.pending);
+                self.have_pending = true;
+                self.at += 1;
+            }
+        });
         cx.subplans[self.subplan] = Some(cte);
-        ran.map(|()| self.have_pending)
+        found.and(ran).map(|()| self.have_pending)
     }
 }
 

@@ -9,10 +9,10 @@ use throng_txn::Snapshot;
 use throng_types::{Datum, Result};
 
 use super::Session;
-use super::query::KeptRows;
 use crate::analytics::{Analytics, Job, JobCounts, RowStream};
 use crate::run::Row;
 use crate::run::context::Env;
+use crate::spill::{RowList, RowStore};
 
 /// A query on the analytics pool, and the rows of it that are here.
 pub(super) struct Elsewhere {
@@ -106,16 +106,16 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// All rows of a part of a plan, and what its operators did.
-    pub async fn run(&self, part: &Plan, env: Env<'_>) -> Result<(Vec<Row>, Arc<JobCounts>)> {
+    pub async fn run(&self, part: &Plan, env: Env<'_>) -> Result<(RowList, Arc<JobCounts>)> {
         let statement = PlannedStatement::of_part(part.clone());
         let job = job(Arc::new(statement), env, &self.catalog, self.work_mem);
         let counts = job.counts.clone();
         let mut stream = self.analytics.start(job);
-        let mut kept = KeptRows::new(self.work_mem);
+        let mut kept = RowStore::new(self.work_mem, env.store);
         loop {
             let next = waited(WaitEvent::AnalyticsRun, Object::NONE, stream.next());
             let Some(rows) = env.cancel.guard(next).await? else {
-                return Ok((kept.rows, counts));
+                return Ok((kept.into_rows(), counts));
             };
             for row in &rows {
                 kept.keep(row)?;

@@ -23,10 +23,11 @@ use super::plans::Known;
 use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Rows, Run, as_text, columns, tag};
 use super::routine::not_volatile;
-use super::stored::Stored;
+use super::stored::{Picked, Stored};
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
+use crate::spill::RowStore;
 
 /// A statement with its parameters, run as far as was options.
 pub(crate) struct Portal {
@@ -108,13 +109,18 @@ impl Portal {
 
     /// The row it stands on, with its places.
     pub(super) fn current(&self) -> Option<&[Datum]> {
-        match &self.state {
-            State::Stored(stored) => stored
-                .rows
-                .get(stored.at.checked_sub(1)?)
-                .map(Vec::as_slice),
-            _ => Some(&self.last[..]).filter(|row| !row.is_empty()),
+        Some(&self.last[..]).filter(|row| !row.is_empty())
+    }
+
+    /// Notes where it stands, of rows that are kept.
+    fn note_current(&mut self) -> Result<()> {
+        self.last.clear();
+        if let (State::Stored(stored), Some(_)) = (&mut self.state, &self.places)
+            && let Some(row) = stored.current()?
+        {
+            self.last.extend_from_slice(row);
         }
+        Ok(())
     }
 
     fn is_stored(&self) -> bool {
@@ -418,10 +424,11 @@ impl Session {
                 stored.at += count;
                 let complete = stored.at == stored.rows.len() && (count as u64) < limit;
                 let done = stored.tag.clone();
-                let rows = stored.rows[from..from + count].to_vec();
-                self.give_rows(&rows, portal.shape.as_deref(), client)
+                let picked = Picked::forward(from..from + count);
+                self.give_rows(stored, picked, portal.shape.as_deref(), client)
                     .await?;
                 portal.given += count as u64;
+                portal.note_current()?;
                 if !complete {
                     return Ok(Advance::Suspended);
                 }
@@ -433,13 +440,15 @@ impl Session {
 
     async fn give_rows(
         &self,
-        rows: &[Row],
+        stored: &mut Stored,
+        picked: Picked,
         shape: Option<&RowShape>,
         client: &mut dyn Client,
     ) -> Result<()> {
         let Some(shape) = shape else { return Ok(()) };
         let catalog = self.catalog();
-        for row in rows {
+        for number in picked {
+            let row = stored.rows.get(number)?.unwrap_or_default();
             let host = self.host(&catalog);
             client.row(cursor::shown(row, shape.fields.len()), shape, &host.eval())?;
             if client.backlog() > crate::client::HIGH_WATER {
@@ -455,9 +464,10 @@ impl Session {
             return Ok(());
         };
         let statement = run.execution.plan().tag;
+        let mut rows = self.row_store();
         let mut collect = Collect {
             inner: client,
-            rows: Vec::new(),
+            rows: Some(&mut rows),
         };
         let ran = self
             .run_to(run, portal.shape.as_deref(), u64::MAX, &mut collect)
@@ -465,12 +475,17 @@ impl Session {
         let done = (statement != StatementTag::Select).then(|| tag(statement, ran.rows));
         let stored = State::Stored(Stored {
             tag: done,
-            ..Stored::of(collect.rows)
+            ..Stored::of(rows)
         });
         if let State::Running(run) = std::mem::replace(&mut portal.state, stored) {
             portal.using = Some(run.into_inner().end().1);
         }
         Ok(())
+    }
+
+    /// For rows of a cursor.
+    fn row_store(&self) -> RowStore {
+        RowStore::new(self.work_mem(), &self.engine.store)
     }
 
     /// Has at least so many rows there, or all.
@@ -495,13 +510,12 @@ impl Session {
         };
         let mut collect = Collect {
             inner: client,
-            rows: std::mem::take(&mut stored.rows),
+            rows: Some(&mut stored.rows),
         };
         let ran = self
             .run_to(run, portal.shape.as_deref(), limit, &mut collect)
-            .await;
-        stored.rows = collect.rows;
-        if ran?.complete
+            .await?;
+        if ran.complete
             && let Some(run) = stored.rest.take()
         {
             portal.using = Some(run.into_inner().end().1);
@@ -632,7 +646,7 @@ impl Session {
             // Its plan may not give the same again.
             true => State::Stored(Stored {
                 rest: Some(run),
-                ..Stored::of(Vec::new())
+                ..Stored::of(self.row_store())
             }),
             false => State::Running(run),
         };
@@ -727,12 +741,11 @@ impl Session {
         let limit_of = |n: u64| if n >= i64::MAX as u64 { u64::MAX } else { n };
         let mut dropped = Collect {
             inner: client,
-            rows: Vec::new(),
+            rows: None,
         };
         if skip > 0 {
             self.advance_counted(portal, limit_of(skip), &mut dropped)
                 .await?;
-            dropped.rows.clear();
         }
         if moving {
             return self
@@ -807,12 +820,13 @@ impl Session {
         if backward && !portal.kind.scroll {
             return Err(forward_only());
         }
-        let rows = stored.picked(direction);
-        let count = rows.len() as u64;
+        let picked = stored.picked(direction);
+        let count = picked.len() as u64;
         if !moving {
-            self.give_rows(&rows, portal.shape.clone().as_deref(), client)
+            self.give_rows(stored, picked, portal.shape.as_deref(), client)
                 .await?;
         }
+        portal.note_current()?;
         Ok(count)
     }
 
@@ -839,10 +853,10 @@ enum Advance {
     Suspended,
 }
 
-/// Passes everything on but the rows, which it keeps.
+/// Passes everything on but the rows, which it keeps where somebody wants them.
 struct Collect<'a> {
     inner: &'a mut dyn Client,
-    rows: Vec<Row>,
+    rows: Option<&'a mut RowStore>,
 }
 
 /// A client that has been told the result's columns, and in which formats it wants them.
@@ -901,8 +915,10 @@ macro_rules! pass_on {
 impl Client for Collect<'_> {
     fn row_description(&mut self, _: &RowShape) {}
     fn row(&mut self, row: &[Datum], _: &RowShape, _: &EvalContext<'_>) -> Result<()> {
-        self.rows.push(row.to_vec());
-        Ok(())
+        match &mut self.rows {
+            Some(rows) => rows.keep(row),
+            None => Ok(()),
+        }
     }
     pass_on!();
 }

@@ -30,6 +30,7 @@ use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
 use crate::run::{LockRequest, Row, Step, Stop, constant, routine};
+use crate::spill::{RowList, RowStore};
 use crate::write;
 
 impl Session {
@@ -489,7 +490,7 @@ pub enum Returning<'a> {
     /// Away, by COPY.
     Copied(Records<'a>),
     /// To the rest of the statement.
-    Kept(&'a mut KeptRows),
+    Kept(&'a mut RowStore),
     /// To nobody; they are computed all the same.
     Unread,
 }
@@ -535,8 +536,8 @@ pub(super) async fn run_within(
     execution: &mut Execution,
     cx: &write::Context<'_>,
     most: usize,
-) -> Result<(u64, Vec<Row>)> {
-    let mut kept = KeptRows::new(cx.work_mem);
+) -> Result<(u64, RowList)> {
+    let mut kept = RowStore::new(cx.work_mem, cx.env.store);
     if execution.plan().tag != StatementTag::Select {
         let is_read = most > 0 && !execution.plan().output.is_empty();
         let mut returning = match is_read {
@@ -544,12 +545,12 @@ pub(super) async fn run_within(
             false => Returning::Unread,
         };
         let count = write::run(execution, cx, &mut returning).await?;
-        return Ok((count, kept.rows));
+        return Ok((count, kept.into_rows()));
     }
     write::run_first(execution, cx).await?;
     let mut row = Row::new();
     let mut count = 0;
-    while most == 0 || kept.rows.len() < most {
+    while most == 0 || kept.len() < most {
         if !next(execution, cx.env, cx.txn, &mut row).await? {
             break;
         }
@@ -558,7 +559,7 @@ pub(super) async fn run_within(
             kept.keep(&row)?;
         }
     }
-    Ok((count, kept.rows))
+    Ok((count, kept.into_rows()))
 }
 
 impl Returning<'_> {

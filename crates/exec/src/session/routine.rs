@@ -278,7 +278,8 @@ impl Session {
         };
         let _using = self.in_use.hold(Held::Plan(plan.clone()));
         let mut execution = Execution::again(plan.clone(), work_mem);
-        let (_, mut rows) = run_within(&mut execution, &write, wanted).await?;
+        let (_, rows) = run_within(&mut execution, &write, wanted).await?;
+        let mut rows = rows.in_memory(work_mem)?;
         rows.truncate(wanted);
         execution.retire();
         if !more {

@@ -1,15 +1,18 @@
-//! Rows of a cursor that are kept, so that it can go back among them or outlive its transaction.
+//! Rows of a cursor that are kept, so that it can go back among them or outlive its transaction: in memory, or past `work_mem` in a
+//! temporary file.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use throng_sql::command::FetchDirection;
 use throng_sync::Pooled;
+use throng_types::{Datum, Result};
 
 use super::query::Run;
-use crate::run::Row;
+use crate::spill::RowStore;
 
 pub(super) struct Stored {
-    pub rows: Vec<Row>,
+    pub rows: RowStore,
     /// The current row, counting from 1; 0 is before the first.
     pub at: usize,
     pub tag: Option<Cow<'static, str>>,
@@ -20,7 +23,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub fn of(rows: Vec<Row>) -> Stored {
+    pub fn of(rows: RowStore) -> Stored {
         Stored {
             rows,
             at: 0,
@@ -44,19 +47,17 @@ impl Stored {
     }
 
     /// The rows a direction names, the position moved accordingly.
-    pub fn picked(&mut self, direction: FetchDirection) -> Vec<Row> {
+    pub fn picked(&mut self, direction: FetchDirection) -> Picked {
         let count = self.rows.len();
         // Rows are numbered from 1; 0 is before the first, count + 1 after the last.
         let to = |n: i128| n.clamp(0, count as i128 + 1) as usize;
         let at = self.at as i128;
-        let one = |target: usize, rows: &[Row]| match target {
-            0 => Vec::new(),
-            n => rows.get(n - 1).cloned().into_iter().collect(),
+        let one = |target: usize| match target {
+            0 => Picked::default(),
+            n => Picked::forward(n - 1..n.min(count)),
         };
         match direction {
-            FetchDirection::Forward(n) | FetchDirection::Backward(n) if n == 0 => {
-                one(self.at, &self.rows)
-            }
+            FetchDirection::Forward(n) | FetchDirection::Backward(n) if n == 0 => one(self.at),
             FetchDirection::Forward(n) | FetchDirection::Backward(n) => {
                 let forward = matches!(direction, FetchDirection::Forward(_)) == (n > 0);
                 let n = i128::from(n.unsigned_abs());
@@ -64,27 +65,70 @@ impl Stored {
                     let end = to(at + n);
                     let from = self.at.min(count);
                     self.at = end;
-                    self.rows[from..end.min(count).max(from)].to_vec()
+                    Picked::forward(from..end.min(count))
                 } else {
                     let start = to(at - n);
                     let until = self.at.saturating_sub(1).min(count);
                     self.at = start;
-                    let mut rows = self.rows[start.saturating_sub(1).min(until)..until].to_vec();
-                    rows.reverse();
-                    rows
+                    Picked {
+                        rows: start.saturating_sub(1).min(until)..until,
+                        backward: true,
+                    }
                 }
             }
             FetchDirection::Relative(n) => {
                 self.at = to(at + i128::from(n));
-                one(self.at, &self.rows)
+                one(self.at)
             }
             FetchDirection::Absolute(n) => {
                 self.at = match n < 0 {
                     true => to(count as i128 + 1 + i128::from(n)),
                     false => to(n.into()),
                 };
-                one(self.at, &self.rows)
+                one(self.at)
             }
+        }
+    }
+
+    /// The row it stands on, if it does.
+    ///
+    /// # Errors
+    /// 58030 from the file system.
+    pub fn current(&mut self) -> Result<Option<&[Datum]>> {
+        match self.at.checked_sub(1) {
+            Some(number) => self.rows.get(number),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Rows that are to be given, by their numbers from 0.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Picked {
+    rows: Range<usize>,
+    /// The last one first.
+    backward: bool,
+}
+
+impl Picked {
+    pub fn forward(rows: Range<usize>) -> Picked {
+        Picked {
+            rows,
+            backward: false,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+impl Iterator for Picked {
+    type Item = usize;
+    fn next(&mut self) -> Option<usize> {
+        match self.backward {
+            false => self.rows.next(),
+            true => self.rows.next_back(),
         }
     }
 }

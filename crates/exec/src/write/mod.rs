@@ -39,7 +39,8 @@ use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::eval;
 use crate::run::{Row, Step, Stop};
-use crate::session::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
+use crate::session::{Returning, lock, next, not_of_an_expression, wait};
+use crate::spill::RowStore;
 use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
@@ -181,13 +182,13 @@ pub async fn run_with(
         cx.deferred.triggers.begin();
     }
     while let Some(write) = execution.begin_write(late) {
-        let mut kept = KeptRows::new(cx.work_mem);
+        let mut kept = RowStore::new(cx.work_mem, cx.env.store);
         let mut returning = match write.read {
             true => Returning::Kept(&mut kept),
             false => Returning::Unread,
         };
         run_one(execution, cx, &mut returning, waiting).await?;
-        execution.end_write(kept.rows);
+        execution.end_write(kept.into_rows());
     }
     Ok(())
 }

@@ -109,11 +109,11 @@ impl Call {
         };
         Ok(match kind {
             WindowKind::RowNumber => Datum::Int8(current as i64 + 1),
-            WindowKind::Rank => Datum::Int8(rows.group_start(current) as i64 + 1),
-            WindowKind::DenseRank => Datum::Int8(rows.group(current) as i64 + 1),
+            WindowKind::Rank => Datum::Int8(rows.group_start(current)? as i64 + 1),
+            WindowKind::DenseRank => Datum::Int8(rows.group(current)? as i64 + 1),
             WindowKind::PercentRank => {
                 let total = rows.all(cx)?;
-                let before = rows.group_start(current);
+                let before = rows.group_start(current)?;
                 Datum::Float8(match total {
                     0 | 1 => 0.0,
                     n => before as f64 / (n - 1) as f64,
@@ -121,9 +121,9 @@ impl Call {
             }
             WindowKind::CumeDist => {
                 let total = rows.all(cx)?;
-                let group = rows.group(current);
+                let group = rows.group(current)?;
                 self.peers_end = self.peers_end.max(current);
-                while self.peers_end < total && rows.group(self.peers_end) == group {
+                while self.peers_end < total && rows.group(self.peers_end)? == group {
                     self.peers_end += 1;
                 }
                 Datum::Float8(self.peers_end as f64 / total as f64)
@@ -154,11 +154,11 @@ impl Call {
     }
 
     /// An argument over the row at a place.
-    fn argument(&self, number: usize, place: usize, rows: &Rows, cx: &mut Cx) -> Step<Datum> {
-        eval(&self.plan.args[number], rows.row(place), cx)
+    fn argument(&self, number: usize, place: usize, rows: &mut Rows, cx: &mut Cx) -> Step<Datum> {
+        eval(&self.plan.args[number], rows.row(place)?, cx)
     }
 
-    fn value_at(&self, place: Option<usize>, rows: &Rows, cx: &mut Cx) -> Step<Datum> {
+    fn value_at(&self, place: Option<usize>, rows: &mut Rows, cx: &mut Cx) -> Step<Datum> {
         match place {
             Some(place) => self.argument(0, place, rows, cx),
             None => Ok(Datum::Null),
@@ -258,7 +258,7 @@ impl Call {
         agg: &'static Aggregate,
         current: usize,
         frame: &Frame,
-        rows: &Rows,
+        rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<()> {
         let parts = frame.parts();
@@ -279,7 +279,7 @@ impl Call {
         &mut self,
         agg: &'static Aggregate,
         frame: Range<usize>,
-        rows: &Rows,
+        rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<()> {
         if frame.is_empty() {
@@ -303,8 +303,8 @@ impl Call {
     }
 
     /// What the aggregate takes of a row; None where FILTER keeps it out.
-    fn intake(&self, place: usize, rows: &Rows, cx: &mut Cx) -> Step<Option<Row>> {
-        let row = rows.row(place);
+    fn intake(&self, place: usize, rows: &mut Rows, cx: &mut Cx) -> Step<Option<Row>> {
+        let row = rows.row(place)?;
         if let Some(filter) = &self.plan.filter
             && !holds(filter, row, cx)?
         {
@@ -321,7 +321,7 @@ impl Call {
         &mut self,
         agg: &'static Aggregate,
         place: usize,
-        rows: &Rows,
+        rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<()> {
         cx.tick()?;
@@ -330,7 +330,7 @@ impl Call {
             (agg.step)(&cx.eval, state, &args)?;
             if state.gathers() {
                 let bytes = args.iter().map(datum_bytes).sum();
-                self.running.kept.add(bytes, cx)?;
+                self.running.kept.need(bytes, cx)?;
             }
             self.running.result = None;
         }
@@ -343,7 +343,7 @@ impl Call {
         &mut self,
         agg: &'static Aggregate,
         place: usize,
-        rows: &Rows,
+        rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<bool> {
         let Some(undo) = agg.undo else {

@@ -103,13 +103,13 @@ impl Frame {
         }
         self.evaluate_offsets(cx)?;
         self.current = current;
-        self.group_start = rows.group_start(current);
+        self.group_start = rows.group_start(current)?;
         self.find_head(rows, cx)?;
         self.find_tail(rows, cx)?;
         if matches!(self.plan.exclude, Exclude::Group | Exclude::Ties) {
             self.peers_end = self.peers_end.max(current);
-            let group = rows.group(current);
-            while rows.has(self.peers_end, cx)? && rows.group(self.peers_end) == group {
+            let group = rows.group(current)?;
+            while rows.has(self.peers_end, cx)? && rows.group(self.peers_end)? == group {
                 self.peers_end += 1;
             }
         }
@@ -151,7 +151,7 @@ impl Frame {
     }
 
     fn find_head(&mut self, rows: &mut Rows, cx: &mut Cx) -> Step<()> {
-        let group = rows.group(self.current);
+        let group = rows.group(self.current)?;
         let from = match (&self.plan.start, self.plan.mode) {
             (FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing, _) => return Ok(()),
             (FrameBound::CurrentRow, FrameMode::Rows) => {
@@ -181,14 +181,14 @@ impl Frame {
                 return self.head_by_value(false, rows, cx);
             }
         };
-        while rows.has(self.head, cx)? && rows.group(self.head) < from {
+        while rows.has(self.head, cx)? && rows.group(self.head)? < from {
             self.head += 1;
         }
         Ok(())
     }
 
     fn find_tail(&mut self, rows: &mut Rows, cx: &mut Cx) -> Step<()> {
-        let group = rows.group(self.current);
+        let group = rows.group(self.current)?;
         let up_to = match (&self.plan.end, self.plan.mode) {
             (FrameBound::UnboundedFollowing | FrameBound::UnboundedPreceding, _) => {
                 self.tail = rows.all(cx)?;
@@ -222,15 +222,15 @@ impl Frame {
                 return self.tail_by_value(false, rows, cx);
             }
         };
-        while rows.has(self.tail, cx)? && rows.group(self.tail) <= up_to {
+        while rows.has(self.tail, cx)? && rows.group(self.tail)? <= up_to {
             self.tail += 1;
         }
         Ok(())
     }
 
     /// The single ORDER BY column's value at a place.
-    fn order_value(&self, place: usize, rows: &Rows, cx: &mut Cx) -> Step<Datum> {
-        eval(&self.order[0].expr, rows.row(place), cx)
+    fn order_value(&self, place: usize, rows: &mut Rows, cx: &mut Cx) -> Step<Datum> {
+        eval(&self.order[0].expr, rows.row(place)?, cx)
     }
 
     /// Moves the head over rows that are before the bound.

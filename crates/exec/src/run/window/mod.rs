@@ -91,7 +91,7 @@ impl Operator for WindowOp {
             self.compute(cx)?;
             cx.evaluated();
             let needed = self.needed_from();
-            self.rows.give(self.current, needed, cx, row);
+            self.rows.give(self.current, needed, cx, row)?;
             row.append(&mut self.values);
             self.current += 1;
             return Ok(true);

@@ -1,15 +1,17 @@
-//! One partition's rows, read as they are asked for.
+//! One partition's rows, read as they are asked for. Where they do not fit in memory all of them lie in a file from then on, each
+//! with its group behind it.
 
 use std::collections::VecDeque;
 
 use throng_sql::expr::{Expr, SortKey};
 use throng_sql::plan::WindowNode;
-use throng_types::Datum;
+use throng_types::{Datum, Error};
 
 use crate::run::context::Kept;
 use crate::run::hashed::{Key, key_of, row_bytes};
 use crate::run::sort::sort_key;
-use crate::run::{BoxOperator, Cx, Row, Step};
+use crate::run::{BoxOperator, Cx, Row, Step, copy_row};
+use crate::spill::RowList;
 
 struct Entry {
     row: Row,
@@ -19,6 +21,18 @@ struct Entry {
     group_start: usize,
     /// What it was charged.
     bytes: usize,
+}
+
+/// Columns behind a row in a file.
+const GROUP: usize = 2;
+
+impl Entry {
+    fn into_row(self) -> Row {
+        let mut row = self.row;
+        row.push(Datum::Int8(self.group as i64));
+        row.push(Datum::Int8(self.group_start as i64));
+        row
+    }
 }
 
 pub(super) struct Rows {
@@ -38,6 +52,10 @@ pub(super) struct Rows {
     order_key: Box<[u8]>,
     key: Key,
     kept: Kept,
+    /// The rows from a place on, where they do not fit in memory.
+    spilled: Option<(usize, RowList)>,
+    /// The last row's group, and where that starts.
+    last: (usize, usize),
 }
 
 impl Rows {
@@ -56,6 +74,8 @@ impl Rows {
             order_key: Box::default(),
             key: Key::default(),
             kept: Kept::default(),
+            spilled: None,
+            last: (0, 0),
         }
     }
 
@@ -65,6 +85,7 @@ impl Rows {
             return Ok(false);
         }
         self.forget(usize::MAX, cx);
+        self.spilled = None;
         self.base = 0;
         self.ended = false;
         self.partition_key = None;
@@ -123,45 +144,98 @@ impl Rows {
         let (mut group, mut group_start) = (0, 0);
         if !self.order.is_empty() {
             let key = sort_key(self.order, &self.pending, cx)?;
-            if let Some(last) = self.entries.back() {
-                (group, group_start) = (last.group, last.group_start);
+            if place > 0 {
+                (group, group_start) = self.last;
                 if key != self.order_key {
                     (group, group_start) = (group + 1, place);
                 }
             }
             self.order_key = key;
         }
-        let bytes = row_bytes(&self.pending);
-        self.kept.add(bytes, cx)?;
         self.have_pending = false;
-        self.entries.push_back(Entry {
+        self.last = (group, group_start);
+        let bytes = row_bytes(&self.pending);
+        let entry = Entry {
             row: std::mem::take(&mut self.pending),
             group,
             group_start,
             bytes,
-        });
+        };
+        if self.spilled.is_none() && !self.kept.fits(bytes, cx) {
+            self.spill(cx)?;
+        }
+        match &mut self.spilled {
+            None => self.entries.push_back(entry),
+            Some((_, list)) => list.push(entry.into_row())?,
+        }
         Ok(true)
+    }
+
+    #[cold]
+    fn spill(&mut self, cx: &mut Cx) -> Step<()> {
+        let mut list = RowList::default();
+        list.spill(&cx.env.store.spill)?;
+        for entry in self.entries.drain(..) {
+            self.kept.give_back(entry.bytes, cx);
+            list.push(entry.into_row())?;
+        }
+        self.spilled = Some((self.base, list));
+        Ok(())
     }
 
     /// One past the last row that was read.
     pub fn end(&self) -> usize {
-        self.base + self.entries.len()
+        match &self.spilled {
+            None => self.base + self.entries.len(),
+            Some((first, list)) => first + list.len(),
+        }
     }
 
-    pub fn row(&self, place: usize) -> &[Datum] {
-        &self.entries[place - self.base].row
+    /// A row of the file, with its group behind it.
+    fn in_file(first: usize, list: &mut RowList, place: usize) -> Step<&[Datum]> {
+        let row = list.get(place - first)?;
+        Ok(row.ok_or_else(|| Error::internal("a row that is not in its window"))?)
     }
 
-    pub fn group(&self, place: usize) -> usize {
-        self.entries[place - self.base].group
+    pub fn row(&mut self, place: usize) -> Step<&[Datum]> {
+        match &mut self.spilled {
+            None => Ok(&self.entries[place - self.base].row),
+            Some((first, list)) => {
+                let row = Self::in_file(*first, list, place)?;
+                Ok(&row[..row.len() - GROUP])
+            }
+        }
     }
 
-    pub fn group_start(&self, place: usize) -> usize {
-        self.entries[place - self.base].group_start
+    /// A row's group, and where that starts.
+    fn group_and_start(&mut self, place: usize) -> Step<(usize, usize)> {
+        match &mut self.spilled {
+            None => {
+                let entry = &self.entries[place - self.base];
+                Ok((entry.group, entry.group_start))
+            }
+            Some((first, list)) => {
+                let row = Self::in_file(*first, list, place)?;
+                let number = |back: usize| row[row.len() - back].as_i64().unwrap_or(0) as usize;
+                Ok((number(2), number(1)))
+            }
+        }
+    }
+
+    pub fn group(&mut self, place: usize) -> Step<usize> {
+        Ok(self.group_and_start(place)?.0)
+    }
+
+    pub fn group_start(&mut self, place: usize) -> Step<usize> {
+        Ok(self.group_and_start(place)?.1)
     }
 
     /// Gives the current row out, and forgets those before `needed`.
-    pub fn give(&mut self, current: usize, needed: usize, cx: &mut Cx, out: &mut Row) {
+    pub fn give(&mut self, current: usize, needed: usize, cx: &mut Cx, out: &mut Row) -> Step<()> {
+        if self.spilled.is_some() {
+            copy_row(self.row(current)?, out);
+            return Ok(());
+        }
         let entry = &mut self.entries[current - self.base];
         if needed > current {
             *out = std::mem::take(&mut entry.row);
@@ -169,11 +243,11 @@ impl Rows {
             out.clone_from(&entry.row);
         }
         self.forget(needed, cx);
+        Ok(())
     }
 
     fn forget(&mut self, before: usize, cx: &mut Cx) {
-        // The last one read stays: the next is compared with its group.
-        while self.base < before && (self.entries.len() > 1 || before == usize::MAX) {
+        while self.base < before {
             let Some(entry) = self.entries.pop_front() else {
                 return;
             };
@@ -184,6 +258,7 @@ impl Rows {
 
     pub fn rewind(&mut self, cx: &mut Cx) {
         self.forget(usize::MAX, cx);
+        self.spilled = None;
         self.input.rewind(cx);
         self.have_pending = false;
         self.input_ended = false;

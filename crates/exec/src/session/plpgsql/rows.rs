@@ -13,14 +13,15 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use super::super::in_use::{Held, Using};
-use super::super::query::{KeptRows, Returning, run_within};
+use super::super::query::{Returning, run_within};
 use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
 use super::kept::{As, Kept, Meant, Planned, within_statement, within_text};
 use super::record::shape_of;
 use super::{Machine, Now};
-use crate::run::Row;
 use crate::run::build::Execution;
+use crate::run::{Row, copy_row};
+use crate::spill::{RowList, RowStore};
 use crate::write;
 
 /// A query under way.
@@ -35,7 +36,7 @@ pub(super) struct Query {
 enum RowSource {
     Running(Box<Running>),
     /// All rows are there.
-    Stored(std::vec::IntoIter<Row>),
+    Stored(RowList, usize),
 }
 
 struct Running {
@@ -53,7 +54,7 @@ impl Query {
             _kept: None,
             shape: shape_of(&columns),
             columns: columns.into(),
-            source: RowSource::Stored(rows.into_iter()),
+            source: RowSource::Stored(RowList::of(rows), 0),
         }
     }
 }
@@ -142,14 +143,14 @@ impl Session {
                 deferred: &self.deferred,
             };
             if plan.tag != StatementTag::Select {
-                let mut rows = KeptRows::new(work_mem);
+                let mut rows = RowStore::new(work_mem, &self.engine.store);
                 write::run(&mut execution, &write, &mut Returning::Kept(&mut rows)).await?;
                 txn.next_command()?;
                 return Ok(Query {
                     _kept: None,
                     shape: shape_of(&columns),
                     columns,
-                    source: RowSource::Stored(rows.rows.into_iter()),
+                    source: RowSource::Stored(rows.into_rows(), 0),
                 });
             }
             write::run_first(&mut execution, &write).await?;
@@ -190,9 +191,10 @@ impl Session {
     /// The next row; false where there is none.
     pub(super) async fn next_row(&self, query: &mut Query, row: &mut Row) -> Result<bool> {
         match &mut query.source {
-            RowSource::Stored(rows) => match rows.next() {
+            RowSource::Stored(rows, at) => match rows.get(*at)? {
                 Some(next) => {
-                    *row = next;
+                    copy_row(next, row);
+                    *at += 1;
                     Ok(true)
                 }
                 None => Ok(false),
@@ -208,15 +210,15 @@ impl Session {
 
     /// Takes all rows that are left, as the transaction that gives them is about to end.
     pub(super) async fn store_rest(&self, query: &mut Query) -> Result<()> {
-        if matches!(query.source, RowSource::Stored(_)) {
+        if matches!(query.source, RowSource::Stored(..)) {
             return Ok(());
         }
-        let mut rows = KeptRows::new(self.work_mem());
+        let mut rows = RowStore::new(self.work_mem(), &self.engine.store);
         let mut row = Row::new();
         while self.next_row(query, &mut row).await? {
             rows.keep(&row)?;
         }
-        query.source = RowSource::Stored(rows.rows.into_iter());
+        query.source = RowSource::Stored(rows.into_rows(), 0);
         query._kept = None;
         Ok(())
     }
@@ -324,7 +326,9 @@ impl Session {
         let mut execution = Execution::again(plan.clone(), work_mem);
         let select = plan.tag == StatementTag::Select;
         let gives = select || !columns.is_empty();
-        let (count, rows) = run_within(&mut execution, &write, most).await?;
+        let (count, mut rows) = run_within(&mut execution, &write, most).await?;
+        // Whoever asks for one row looks whether there is another.
+        let rows = rows.first(most.min(2))?;
         execution.retire();
         if m.caller.is_none() {
             txn.next_command()?;

@@ -1,174 +1,15 @@
-//! Joins: nested loop (with parameters for the inner side) and hash join, all of SQL's kinds.
+//! Hash join: a table of the right side, probed with the left. Where the table does not fit in memory, both sides are sorted by
+//! their keys instead and walked together ([`super::sorted`]): whatever the keys, each row is then written a few times and no more.
 
-use throng_sql::expr::Expr;
-use throng_sql::plan::{HashJoin, NestedLoop};
+use throng_sql::plan::HashJoin;
 use throng_sql::query::JoinKind;
 use throng_types::Datum;
 
-use super::context::Kept;
-use super::eval::{eval, holds};
-use super::hashed::{self, Key, RowTable};
-use super::{BoxOperator, Cx, Operator, Row, Step, empty};
-
-/// Replaces `row` by `left ++ right`, or `left ++ NULLs`.
-fn combine(row: &mut Row, left: &[Datum], right: Option<&[Datum]>, right_width: usize) {
-    row.clear();
-    row.extend_from_slice(left);
-    match right {
-        Some(right) => row.extend_from_slice(right),
-        None => row.resize(left.len() + right_width, Datum::Null),
-    }
-}
-
-/// Whether an optional condition lets a row through.
-fn passes(condition: &'static Option<Expr>, cx: &mut Cx, row: &[Datum]) -> Step<bool> {
-    match condition {
-        Some(condition) => holds(condition, row, cx),
-        None => Ok(true),
-    }
-}
-
-/// For each left row, runs the right side anew. Kinds: inner, left, semi, anti.
-pub struct NestedLoopJoin {
-    plan: &'static NestedLoop,
-    left: BoxOperator,
-    right: BoxOperator,
-    right_width: usize,
-    left_row: Row,
-    right_row: Row,
-    state: LoopState,
-    matched: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LoopState {
-    /// No left row in hand.
-    NeedLeft,
-    /// A left row whose parameters are not set yet.
-    SetParams,
-    /// The right side is running for it.
-    Inner,
-    /// A joined row waits for `on` and `filter`.
-    Test,
-    /// The left row, without partner, waits for `filter`.
-    Extend,
-}
-
-impl NestedLoopJoin {
-    pub fn new(plan: &'static NestedLoop, left: BoxOperator, right: BoxOperator) -> NestedLoopJoin {
-        NestedLoopJoin {
-            plan,
-            left,
-            right,
-            right_width: plan.right.types.len(),
-            left_row: Row::new(),
-            right_row: Row::new(),
-            state: LoopState::NeedLeft,
-            matched: false,
-        }
-    }
-
-    /// What happens when the right side has no more rows for this left row: the state to go on in.
-    fn exhausted(&self) -> LoopState {
-        match self.plan.kind {
-            JoinKind::Left | JoinKind::Anti if !self.matched => LoopState::Extend,
-            _ => LoopState::NeedLeft,
-        }
-    }
-}
-
-impl Operator for NestedLoopJoin {
-    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        loop {
-            match self.state {
-                LoopState::NeedLeft => {
-                    if !self.left.next(cx, &mut self.left_row)? {
-                        return Ok(false);
-                    }
-                    self.matched = false;
-                    self.state = LoopState::SetParams;
-                }
-                LoopState::SetParams => {
-                    cx.tick()?;
-                    for (param, value) in &self.plan.params {
-                        let value = eval(value, &self.left_row, cx)?;
-                        cx.outer[param.0 as usize] = value;
-                    }
-                    cx.evaluated();
-                    self.right.rewind(cx);
-                    self.state = LoopState::Inner;
-                }
-                LoopState::Inner => {
-                    self.state = if self.right.next(cx, &mut self.right_row)? {
-                        LoopState::Test
-                    } else {
-                        self.exhausted()
-                    };
-                }
-                LoopState::Test => {
-                    cx.tick()?;
-                    combine(row, &self.left_row, Some(&self.right_row), self.right_width);
-                    // `on` and `filter` may stop and be asked again: the state stays `Test` until both have answered.
-                    if !passes(&self.plan.on, cx, row)? {
-                        cx.evaluated();
-                        self.state = LoopState::Inner;
-                        continue;
-                    }
-                    match self.plan.kind {
-                        JoinKind::Semi => {
-                            combine(row, &self.left_row, None, 0);
-                            let shown = passes(&self.plan.filter, cx, row)?;
-                            cx.evaluated();
-                            self.state = LoopState::NeedLeft;
-                            if shown {
-                                return Ok(true);
-                            }
-                        }
-                        JoinKind::Anti => {
-                            cx.evaluated();
-                            self.state = LoopState::NeedLeft;
-                        }
-                        _ => {
-                            let shown = passes(&self.plan.filter, cx, row)?;
-                            cx.evaluated();
-                            self.matched = true;
-                            self.state = LoopState::Inner;
-                            if shown {
-                                return Ok(true);
-                            }
-                        }
-                    }
-                }
-                LoopState::Extend => {
-                    let width = if self.plan.kind == JoinKind::Anti {
-                        0
-                    } else {
-                        self.right_width
-                    };
-                    combine(row, &self.left_row, None, width);
-                    let shown = passes(&self.plan.filter, cx, row)?;
-                    cx.evaluated();
-                    self.state = LoopState::NeedLeft;
-                    if shown {
-                        return Ok(true);
-                    }
-                }
-            }
-        }
-    }
-
-    fn rewind(&mut self, cx: &mut Cx) {
-        self.left.rewind(cx);
-        self.state = LoopState::NeedLeft;
-    }
-
-    fn reset(&mut self) -> bool {
-        self.state = LoopState::NeedLeft;
-        empty(&mut self.left_row);
-        empty(&mut self.right_row);
-        self.left.reset() && self.right.reset()
-    }
-}
+use super::sorted::{Found, SortedSides};
+use super::{combine, passes};
+use crate::run::context::Kept;
+use crate::run::hashed::{self, Key, RowTable};
+use crate::run::{BoxOperator, Cx, Operator, Row, Step};
 
 /// Builds a table of the right side, probes it with the left.
 pub struct HashJoinOp {
@@ -189,19 +30,27 @@ pub struct HashJoinOp {
     /// Whether the right side depends on outer values and must be read again when they change.
     depends: bool,
     kept: Kept,
+    /// The sides, where the right one does not fit in memory.
+    sorted: Option<Box<SortedSides>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HashState {
     Build,
+    /// The left side is being sorted.
+    SortLeft,
     NeedLeft,
+    /// Of sorted sides: the right rows that have the left row's key are being looked for.
+    Seek,
     /// A left row whose key is not computed yet.
     Probe,
     /// The entry of the table to try next.
     Candidate(Option<usize>),
     Extend,
-    /// The table's row to look at next for one without partner.
+    /// The right row to look at next for one without partner.
     Leftover(usize),
+    /// A right row that has no partner waits for `filter`.
+    Alone,
     Done,
 }
 
@@ -228,6 +77,7 @@ impl HashJoinOp {
             matched: false,
             depends,
             kept: Kept::default(),
+            sorted: None,
         }
     }
 
@@ -255,15 +105,99 @@ impl HashJoinOp {
             self.have_pending = false;
             // A NULL key meets nobody, but a right or full join shows the row all the same.
             if whole || self.keeps_right() {
-                self.kept.add(hashed::row_bytes(&self.pending), cx)?;
                 let key = if whole { Some(&self.key) } else { None };
-                self.table.insert(key, std::mem::take(&mut self.pending));
+                let row = std::mem::take(&mut self.pending);
+                let bytes = hashed::row_bytes(&row) + self.key.len();
+                match &mut self.sorted {
+                    Some(sorted) => sorted.add_right(key, row, cx)?,
+                    None if self.kept.fits(bytes, cx) => {
+                        self.table.insert(key, row);
+                    }
+                    None => {
+                        self.kept.release(cx);
+                        let mut sorted = Box::new(SortedSides::new(self.keeps_right()));
+                        sorted.take_table(std::mem::take(&mut self.table), cx)?;
+                        sorted.add_right(key, row, cx)?;
+                        self.sorted = Some(sorted);
+                    }
+                }
             }
             cx.tick()?;
         }
         if self.keeps_right() {
             self.met = vec![false; self.table.len()];
         }
+        Ok(())
+    }
+
+    /// Sorts the left side, once the right side's rows are sorted.
+    fn sort_left(&mut self, cx: &mut Cx) -> Step<()> {
+        let Some(sorted) = &mut self.sorted else {
+            return Ok(());
+        };
+        while !sorted.has_left() {
+            if !self.have_pending {
+                if !self.left.next(cx, &mut self.pending)? {
+                    sorted.end_left();
+                    break;
+                }
+                self.have_pending = true;
+            }
+            let whole = hashed::key_of(&self.plan.left_keys, &self.pending, cx, &mut self.key)?;
+            cx.evaluated();
+            self.have_pending = false;
+            let key = if whole { Some(&self.key) } else { None };
+            sorted.add_left(key, std::mem::take(&mut self.pending), cx)?;
+            cx.tick()?;
+        }
+        sorted.finish(cx)
+    }
+
+    /// The next left row; false at the end.
+    fn next_left(&mut self, cx: &mut Cx) -> Step<bool> {
+        match &mut self.sorted {
+            None => self.left.next(cx, &mut self.left_row),
+            Some(sorted) => Ok(sorted.next_left(cx, &mut self.left_row)?),
+        }
+    }
+
+    /// The candidate after this one.
+    fn following(&self, at: usize) -> HashState {
+        HashState::Candidate(match &self.sorted {
+            None => self.table.following(at, &self.key),
+            Some(sorted) => Some(at + 1).filter(|at| *at < sorted.partners()),
+        })
+    }
+
+    fn right_row(&mut self, at: usize) -> Step<&[Datum]> {
+        Ok(match &mut self.sorted {
+            None => self.table.row(at),
+            Some(sorted) => sorted.partner(at)?,
+        })
+    }
+
+    /// The row of the right side alone.
+    fn extend_left(left_width: usize, right: &[Datum], row: &mut Row) {
+        row.clear();
+        row.resize(left_width, Datum::Null);
+        row.extend_from_slice(right);
+    }
+
+    /// Goes on among the right rows of sorted sides.
+    fn seek(&mut self, cx: &mut Cx) -> Step<()> {
+        let Some(sorted) = &mut self.sorted else {
+            return Ok(());
+        };
+        let found = sorted.seek(cx)?;
+        self.state = match found {
+            Found::Partners(count) => {
+                let met = if self.keeps_right() { count } else { 0 };
+                self.met = vec![false; met];
+                HashState::Candidate((count > 0).then_some(0))
+            }
+            Found::Alone => HashState::Alone,
+            Found::End => HashState::Done,
+        };
         Ok(())
     }
 
@@ -282,16 +216,35 @@ impl Operator for HashJoinOp {
             match self.state {
                 HashState::Build => {
                     self.build(cx)?;
+                    self.state = match self.sorted {
+                        None => HashState::NeedLeft,
+                        Some(_) => HashState::SortLeft,
+                    };
+                }
+                HashState::SortLeft => {
+                    self.sort_left(cx)?;
                     self.state = HashState::NeedLeft;
                 }
                 HashState::NeedLeft => {
-                    let more = self.left.next(cx, &mut self.left_row)?;
+                    let more = self.next_left(cx)?;
                     self.matched = false;
                     self.state = match more {
-                        true => HashState::Probe,
                         false if self.keeps_right() => HashState::Leftover(0),
                         false => HashState::Done,
+                        true => match &self.sorted {
+                            None => HashState::Probe,
+                            Some(sorted) => match sorted.known_partners() {
+                                Some(count) => HashState::Candidate((count > 0).then_some(0)),
+                                // Those who have no partner go first.
+                                None if self.keeps_right() => HashState::Leftover(0),
+                                None => HashState::Seek,
+                            },
+                        },
                     };
+                }
+                HashState::Seek => {
+                    cx.tick()?;
+                    self.seek(cx)?;
                 }
                 HashState::Probe => {
                     cx.tick()?;
@@ -308,13 +261,13 @@ impl Operator for HashJoinOp {
                 HashState::Candidate(None) => self.state = self.after_candidates(),
                 HashState::Candidate(Some(at)) => {
                     cx.tick()?;
-                    combine(
-                        row,
-                        &self.left_row,
-                        Some(self.table.row(at)),
-                        self.right_width,
-                    );
-                    let after = HashState::Candidate(self.table.following(at, &self.key));
+                    let (width, after) = (self.right_width, self.following(at));
+                    let left = std::mem::take(&mut self.left_row);
+                    let combined = self
+                        .right_row(at)
+                        .map(|right| combine(row, &left, Some(right), width));
+                    self.left_row = left;
+                    combined?;
                     if !passes(&self.plan.on, cx, row)? {
                         cx.evaluated();
                         self.state = after;
@@ -360,13 +313,15 @@ impl Operator for HashJoinOp {
                 HashState::Leftover(at) => {
                     cx.tick()?;
                     let Some(met) = self.met.get(at) else {
-                        self.state = HashState::Done;
+                        self.state = match self.sorted {
+                            None => HashState::Done,
+                            Some(_) => HashState::Seek,
+                        };
                         continue;
                     };
                     if !met {
-                        row.clear();
-                        row.resize(self.left_width, Datum::Null);
-                        row.extend_from_slice(self.table.row(at));
+                        let width = self.left_width;
+                        Self::extend_left(width, self.right_row(at)?, row);
                         let shown = passes(&self.plan.filter, cx, row)?;
                         cx.evaluated();
                         self.state = HashState::Leftover(at + 1);
@@ -376,6 +331,17 @@ impl Operator for HashJoinOp {
                     }
                     self.state = HashState::Leftover(at + 1);
                 }
+                HashState::Alone => {
+                    if let Some(sorted) = &self.sorted {
+                        Self::extend_left(self.left_width, sorted.alone(), row);
+                    }
+                    let shown = passes(&self.plan.filter, cx, row)?;
+                    cx.evaluated();
+                    self.state = HashState::Seek;
+                    if shown {
+                        return Ok(true);
+                    }
+                }
                 HashState::Done => return Ok(false),
             }
         }
@@ -383,7 +349,8 @@ impl Operator for HashJoinOp {
 
     fn rewind(&mut self, cx: &mut Cx) {
         self.left.rewind(cx);
-        if !self.depends && self.state != HashState::Build {
+        let built = !matches!(self.state, HashState::Build);
+        if !self.depends && built && self.sorted.is_none() {
             self.met.fill(false);
             self.state = HashState::NeedLeft;
             return;
@@ -391,6 +358,9 @@ impl Operator for HashJoinOp {
         self.right.rewind(cx);
         self.table = RowTable::default();
         self.kept.release(cx);
+        if let Some(mut sorted) = self.sorted.take() {
+            sorted.release(cx);
+        }
         self.met.clear();
         self.have_pending = false;
         self.state = HashState::Build;
