@@ -144,7 +144,7 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
 }
 
 /// Shared WITH queries begin anew when they are read next.
-fn forget(ctes: &[u32], cx: &mut Cx) {
+pub(super) fn forget(ctes: &[u32], cx: &mut Cx) {
     for cte in ctes {
         let slot = *cte as usize;
         if let Some(mut plan) = cx.subplans[slot].take() {

@@ -100,6 +100,7 @@ impl Planner<'_> {
         (rows, kept): (f64, bool),
     ) -> Result<Built> {
         let params = self.arguments(free, &left.columns)?;
+        let volatile_ctes = self.volatile_ctes(&right.plan, &left.columns);
         let both = left.columns.clone().join(&right.columns);
         let on = Expr::all_of(self.place_all(on, &both)?);
         let (columns, types) = joined(kind, &left, &right, both);
@@ -123,6 +124,7 @@ impl Planner<'_> {
             left: Box::new(left.plan),
             right: Box::new(right.plan),
             params,
+            volatile_ctes,
             on,
             filter: None,
         });

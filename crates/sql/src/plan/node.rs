@@ -480,6 +480,9 @@ pub struct NestedLoop {
     pub right: Box<Plan>,
     /// Over the left row. Empty: the right side is the same each time.
     pub params: Vec<(ParamId, Expr)>,
+    /// Subplans of WITH queries that begin anew with each left row, be it the same as the one before: what the right side makes of it
+    /// may be another thing each time.
+    pub volatile_ctes: Vec<u32>,
     pub on: Option<Expr>,
     /// Applied to joined rows (null-extended ones too); distinct from `on` for outer joins.
     pub filter: Option<Expr>,

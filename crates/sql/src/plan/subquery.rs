@@ -6,7 +6,7 @@ use super::access::same_keys;
 use super::fold::is_volatile;
 use super::join::rels_of;
 use super::with::is_steady;
-use super::{Columns, Planner};
+use super::{Columns, Node, Plan, Planner};
 use crate::expr::{
     Expr, ParamId, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var, VolatileSubPlan,
 };
@@ -169,6 +169,49 @@ impl Planner<'_> {
             }
         }
         volatile.then_some(VolatileSubPlan { ctes })
+    }
+
+    /// The WITH queries of the right side of a join that read the left row, if one of them is volatile.
+    pub(super) fn volatile_ctes(&self, right: &Plan, left: &Columns) -> Vec<u32> {
+        let of_left = |(_, var): &(ParamId, Var)| left.get(var.rel, var.column).is_some();
+        let all = self.shared.iter().zip(self.ctes.iter());
+        let of_left: Vec<_> = all
+            .filter_map(|(shared, cte)| Some((shared.as_ref()?, cte)))
+            .filter(|(shared, _)| shared.free.iter().any(of_left))
+            .collect();
+        if of_left.iter().all(|(_, cte)| cte.body.is_steady()) {
+            return Vec::new();
+        }
+        let subplans = of_left.iter().map(|(shared, _)| shared.subplan);
+        subplans
+            .filter(|subplan| self.reads_subplan(right, *subplan))
+            .collect()
+    }
+
+    /// Whether a plan reads a WITH query, itself or in a subquery.
+    fn reads_subplan(&self, plan: &Plan, wanted: u32) -> bool {
+        let inside = |at: u32| {
+            let subplan = self.subplans.get(at as usize);
+            subplan.is_some_and(|subplan| self.reads_subplan(subplan, wanted))
+        };
+        if let Node::CteScan { subplan, .. } = &plan.node
+            && (*subplan == wanted || inside(*subplan))
+        {
+            return true;
+        }
+        let mut found = false;
+        plan.own_exprs(&mut |expr| {
+            found = found
+                || expr.any(&mut |e| match e {
+                    Expr::SubPlan(sub) => inside(sub.plan),
+                    _ => false,
+                });
+        });
+        found
+            || plan
+                .children()
+                .iter()
+                .any(|child| self.reads_subplan(child, wanted))
     }
 }
 

@@ -9,7 +9,7 @@ use throng_sql::query::JoinKind;
 use throng_types::Datum;
 
 use super::eval::{eval, holds};
-use super::{BoxOperator, Cx, Operator, Row, Step, empty};
+use super::{BoxOperator, Cx, Operator, Row, Step, empty, subplan};
 
 pub use hash::HashJoinOp;
 
@@ -98,6 +98,7 @@ impl Operator for NestedLoopJoin {
                         cx.outer[param.0 as usize] = value;
                     }
                     cx.evaluated();
+                    subplan::forget(&self.plan.volatile_ctes, cx);
                     self.right.rewind(cx);
                     self.state = LoopState::Inner;
                 }
