@@ -9,7 +9,7 @@ use std::sync::Arc;
 use throng_sql::catalog::{TableDef, fires};
 use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
 use throng_sql::expr::Expr;
-use throng_sql::func::Volatility;
+use throng_sql::func::{EvalContext, Volatility};
 use throng_sql::io::binary::check_text;
 use throng_sql::io::{input_binary, input_text_into};
 use throng_sql::plan::CheckExpr;
@@ -20,6 +20,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 
 use super::batch::Batch;
 use super::binary::{BinaryReader, FieldRanges};
+use super::charset::{Decoder, charset, other_format};
 use super::context::{At, placed, quoted};
 use super::turn::Turn;
 use super::{FieldKind, Fields, Source, Splitter, bad_format, parse_record};
@@ -361,6 +362,7 @@ impl Loading<'_> {
     async fn lines(&mut self, source: &mut Source, client: &mut dyn Client) -> Result<()> {
         let plan = self.plan;
         let mut splitter = Splitter::new(&plan.options);
+        let mut decoder = Decoder::new(charset(&plan.options, &self.cx.env.eval));
         let mut fields = Fields::default();
         let mut in_header = plan.options.header != CopyHeader::No;
         loop {
@@ -400,7 +402,14 @@ impl Loading<'_> {
             }
             let line = splitter.line();
             let more = match splitter.input() {
-                Ok(input) => source.read(client, self.cx.env.cancel, input).await,
+                Ok(input) => {
+                    let start = input.len();
+                    let more = source.read(client, self.cx.env.cancel, input).await;
+                    more.and_then(|more| {
+                        decoder.decode(start, input, more)?;
+                        Ok(more)
+                    })
+                }
                 Err(e) => Err(e),
             };
             if !more.map_err(|e| plan.placed(e, line, At::Line))? {
@@ -577,6 +586,11 @@ impl Loading<'_> {
     fn read_binary(&mut self, reader: &BinaryReader, fields: &FieldRanges) -> Result<usize> {
         let plan = self.plan;
         self.begin_row();
+        let other = other_format(&plan.options, &self.cx.env.eval);
+        let ctx = EvalContext {
+            format: other.as_ref().unwrap_or(self.cx.env.eval.format),
+            ..self.cx.env.eval
+        };
         let mut size = 0;
         for (column, field) in plan.columns.iter().zip(fields) {
             let Some(field) = field else {
@@ -584,7 +598,7 @@ impl Loading<'_> {
                 continue;
             };
             size += field.len();
-            let value = input_binary(&self.cx.env.eval, reader.bytes(field.clone()), column.ty);
+            let value = input_binary(&ctx, reader.bytes(field.clone()), column.ty);
             self.row[column.at] =
                 value.map_err(|e| plan.placed(e, reader.row(), At::Column(&column.name)))?;
         }

@@ -9,6 +9,7 @@
 
 mod batch;
 pub mod binary;
+mod charset;
 pub mod context;
 mod file;
 mod from;

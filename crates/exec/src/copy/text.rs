@@ -266,6 +266,7 @@ pub(crate) mod tests {
             ignore_errors: false,
             reject_limit: None,
             verbosity: CopyVerbosity::Default,
+            encoding: None,
         }
     }
 

@@ -2,12 +2,13 @@
 
 use throng_sql::command::{ColumnSet, CopyFormat, CopyHeader, CopyOptions};
 use throng_sql::func::EvalContext;
-use throng_sql::io::{output_binary, output_text};
+use throng_sql::io::{FormatSettings, output_binary, output_text};
 use throng_sql::plan::OutputColumn;
 use throng_types::{Datum, Error, Result};
 
 use super::Sink;
 use super::binary::{write_header, write_trailer};
+use super::charset::{charset, other_format};
 use super::text::{write_csv_field, write_field};
 use super::turn::Turn;
 use crate::client::{Client, Format};
@@ -24,6 +25,8 @@ pub struct Records<'a> {
     /// The next record, and one value's text: for their memory.
     record: Vec<u8>,
     value: Vec<u8>,
+    /// What the values of binary rows are written by, where it is not the session's.
+    format: Option<FormatSettings>,
 }
 
 impl<'a> Records<'a> {
@@ -36,6 +39,7 @@ impl<'a> Records<'a> {
         columns: &'a [OutputColumn],
         sink: &'a mut Sink,
         client: &'a mut dyn Client,
+        env: Env<'_>,
     ) -> Result<Records<'a>> {
         if let Sink::Client = sink {
             let format = match options.format {
@@ -53,12 +57,14 @@ impl<'a> Records<'a> {
             count: 0,
             record: Vec::new(),
             value: Vec::new(),
+            format: other_format(options, &env.eval),
         };
         match options.format {
             // The first row's message begins with it.
             CopyFormat::Binary => write_header(&mut records.record),
             _ if options.header != CopyHeader::No => {
                 records.names();
+                charset(options, &env.eval).encode_from(0, &mut records.record)?;
                 records.leave().await?;
             }
             _ => {}
@@ -73,7 +79,10 @@ impl<'a> Records<'a> {
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<()> {
         match self.options.format {
             CopyFormat::Binary => self.binary_row(row, &env.eval)?,
-            _ => self.text_row(row, &env.eval),
+            _ => {
+                self.text_row(row, &env.eval);
+                charset(self.options, &env.eval).encode_from(0, &mut self.record)?;
+            }
         }
         self.turn.worked(self.record.len(), env.cancel).await?;
         self.count += 1;
@@ -144,6 +153,10 @@ impl<'a> Records<'a> {
 
     fn binary_row(&mut self, row: &[Datum], ctx: &EvalContext<'_>) -> Result<()> {
         let out = &mut self.record;
+        let ctx = &EvalContext {
+            format: self.format.as_ref().unwrap_or(ctx.format),
+            ..*ctx
+        };
         out.extend_from_slice(&(self.columns.len() as i16).to_be_bytes());
         for (value, column) in row.iter().zip(self.columns) {
             if value.is_null() {

@@ -198,7 +198,7 @@ impl Session {
             work_mem: self.work_mem(),
             deferred: &self.deferred,
         };
-        let records = Records::begin(&options, &plan.output, &mut sink, client).await?;
+        let records = Records::begin(&options, &plan.output, &mut sink, client, env).await?;
         let mut out = Returning::Copied(records);
         if plan.tag != StatementTag::Select {
             write::run(&mut run.execution, &write, &mut out).await?;

@@ -8,7 +8,7 @@ use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
 use throng_sql::func::{
     self, EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable,
 };
-use throng_sql::io::{ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone};
+use throng_sql::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_sql::parse::{parse_name, quote_ident};
 use throng_sql::settings::{Id, Scope, SessionSettings};
 use throng_types::error::state;
@@ -34,6 +34,7 @@ pub fn format_settings(settings: &SessionSettings) -> FormatSettings {
             _ => ByteaOutput::Hex,
         },
         array_nulls: settings.bool(Id::ArrayNulls),
+        charset: Charset::named(settings.text(Id::ClientEncoding)).unwrap_or(Charset::UTF8),
     }
 }
 

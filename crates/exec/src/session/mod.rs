@@ -727,8 +727,8 @@ impl Session {
         ended
     }
 
-    /// A message of the extended protocol failed.
-    pub fn extended_error(&mut self) {
+    /// A message failed: one of the extended protocol, or one that is no text.
+    pub fn message_failed(&mut self) {
         self.statement_failed();
     }
 

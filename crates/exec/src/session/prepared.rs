@@ -95,7 +95,7 @@ const LONG_VALUE: usize = 1 << 16;
 /// A parameter's value.
 fn value_of(eval: EvalContext<'_>, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
     match format {
-        0 => io::input_text(&eval, io::binary::check_text(bytes)?, ty),
+        0 => io::input_text(&eval, &eval.format.charset.decode(bytes)?, ty),
         1 => io::input_binary(&eval, bytes, ty),
         other => Err(Error::new(
             state::PROTOCOL_VIOLATION,

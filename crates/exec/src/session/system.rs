@@ -54,7 +54,7 @@ fn setting_info(setting: &Setting) -> SettingInfo {
             None,
             Some(words.iter().map(|w| (*w).to_owned()).collect()),
         ),
-        Kind::Bool | Kind::Text(_) | Kind::Parts(_) => (None, None, None, None),
+        Kind::Bool | Kind::Text(_) | Kind::Parts(_) | Kind::Charset => (None, None, None, None),
     };
     SettingInfo {
         name: setting.name.to_owned(),

@@ -91,7 +91,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream, guest: Guest) {
     };
     if let Err(e) = ended {
         if e.code() != state::CONNECTION_FAILURE {
-            wire::error(&mut peer.output, &e.severity(Severity::Fatal));
+            peer.error(&e.severity(Severity::Fatal));
         }
         // The client may be gone already; there is nobody else to tell.
         let _ = peer.send().await;
@@ -160,7 +160,7 @@ async fn start(
 }
 
 async fn refuse<T>(peer: &mut Peer, e: Error) -> Result<T> {
-    wire::error(&mut peer.output, &e.clone().severity(Severity::Fatal));
+    peer.error(&e.clone().severity(Severity::Fatal));
     peer.send().await?;
     peer.close().await;
     Err(e)
@@ -304,7 +304,7 @@ async fn session(
 
     wire::message(&mut peer.output, b'R', |b| wire::put_i32(b, 0));
     for (name, value) in session.reported_settings() {
-        wire::parameter_status(&mut peer.output, &name, &value);
+        peer.parameter_status(&name, &value);
     }
     let secret = session.secret();
     let secret = if request.minor >= 2 {
@@ -370,6 +370,7 @@ async fn answer(
         let scratch = &mut scratch.0;
         scratch.clear();
         scratch.extend_from_slice(peer.bytes(range));
+        let understood = peer.understood(scratch);
         let message = wire::frontend(scratch)?;
         let ends_batch = matches!(message, Frontend::Query(_) | Frontend::Sync);
         match message {
@@ -377,7 +378,14 @@ async fn answer(
             Frontend::Query(sql) => {
                 skipping = false;
                 peer.release();
-                if let Err(e) = simple_query(session, sql, peer).await {
+                let answered = match understood.and_then(|()| text(sql)) {
+                    Ok(sql) => session.simple_query(sql, peer).await,
+                    Err(e) => {
+                        session.message_failed();
+                        Err(e)
+                    }
+                };
+                if let Err(e) = answered {
                     report(peer, session, e)?;
                 }
                 wire::ready_for_query(&mut peer.output, session.status());
@@ -394,10 +402,14 @@ async fn answer(
             _ if skipping => {}
             other => {
                 peer.hold();
-                if let Err(e) = extended(session, other, peer).await {
+                let answered = match understood {
+                    Ok(()) => extended(session, other, peer).await,
+                    Err(e) => Err(e),
+                };
+                if let Err(e) = answered {
                     skipping = true;
                     let e = session.spelled(e);
-                    session.extended_error();
+                    session.message_failed();
                     report(peer, session, e)?;
                 }
             }
@@ -439,7 +451,7 @@ fn report(peer: &mut Peer, session: &Session, e: Error) -> Result<()> {
         _ => {
             session.log_error(&e);
             peer.release();
-            wire::error(&mut peer.output, &e);
+            peer.error(&e);
             Ok(())
         }
     }
@@ -460,10 +472,6 @@ fn text(sql: &[u8]) -> Result<&str> {
             ),
         )
     })
-}
-
-async fn simple_query(session: &mut Session, sql: &[u8], peer: &mut Peer) -> Result<()> {
-    session.simple_query(text(sql)?, peer).await
 }
 
 /// As many formats as Bind seldom has more.

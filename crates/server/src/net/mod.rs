@@ -5,6 +5,7 @@ pub mod listener;
 mod outbox;
 pub mod output;
 mod plain;
+mod recode;
 mod ring;
 mod stop;
 pub mod stream;

@@ -10,10 +10,11 @@ use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, serves_one_session, waited};
 use throng_sql::func::EvalContext;
-use throng_sql::io as value;
+use throng_sql::io::{self as value, Charset};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, oid};
 
+use super::recode;
 use super::stream::Stream;
 use super::wire::{self, Frontend};
 
@@ -44,6 +45,8 @@ pub struct Peer {
     tag: usize,
     /// What is in `output` may wait for the client's Flush or Sync.
     holds: bool,
+    /// What the client speaks.
+    charset: Charset,
 }
 
 impl Peer {
@@ -57,6 +60,7 @@ impl Peer {
             long: Vec::new(),
             tag: usize::MAX,
             holds: false,
+            charset: Charset::UTF8,
         }
     }
 
@@ -72,6 +76,37 @@ impl Peer {
 
     fn is_held(&self) -> bool {
         self.holds && self.output.len() < MOST_HELD && self.long.is_empty()
+    }
+
+    /// Tells an error or a notice.
+    pub fn error(&mut self, e: &Error) {
+        let start = self.output.len();
+        wire::error(&mut self.output, e);
+        self.recode_from(start, 0);
+    }
+
+    /// Writes the last message, from `start` on, in what the client speaks: after `skipped` bytes its body is nothing but text.
+    fn recode_from(&mut self, start: usize, skipped: usize) {
+        if !self.charset.is_plain() {
+            recode::answer(self.charset, start, skipped, &mut self.output);
+        }
+    }
+
+    fn described(&self, shape: &RowShape) -> Vec<u8> {
+        let mut told = Vec::new();
+        wire::row_description(&mut told, &shape.fields, &shape.formats, self.charset);
+        told
+    }
+
+    /// Makes UTF-8 of the texts of a client's message.
+    ///
+    /// # Errors
+    /// 22021, 22P05; then the message is as it was.
+    pub fn understood(&self, message: &mut Vec<u8>) -> Result<()> {
+        match self.charset.is_plain() {
+            true => Ok(()),
+            false => recode::message(self.charset, message),
+        }
     }
 
     /// Sends what does not wait for Flush or Sync.
@@ -290,13 +325,21 @@ impl Client for Peer {
     fn row_description(&mut self, shape: &RowShape) {
         let told = shape.told(|shape| {
             let mut told = Vec::new();
-            wire::row_description(&mut told, &shape.fields, &shape.formats);
+            wire::row_description(&mut told, &shape.fields, &shape.formats, Charset::UTF8);
             told
         });
-        self.output.extend_from_slice(told);
+        match self.charset.is_plain() {
+            true => self.output.extend_from_slice(told),
+            false => {
+                let told = self.described(shape);
+                self.output.extend_from_slice(&told);
+            }
+        }
     }
 
     fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
+        let charset = ctx.format.charset;
+        let is_plain = charset.is_plain();
         let out = &mut self.output;
         let start = out.len();
         out.push(b'D');
@@ -308,7 +351,7 @@ impl Client for Peer {
                 wire::put_i32(out, -1);
                 continue;
             }
-            if let Some(value) = LongValue::of(datum, field.ty.oid, *format) {
+            if is_plain && let Some(value) = LongValue::of(datum, field.ty.oid, *format) {
                 let length = value.bytes().len();
                 wire::put_i32(out, length as i32);
                 self.long.push((out.len(), value));
@@ -320,7 +363,10 @@ impl Client for Peer {
             let written = match format {
                 Format::Text => {
                     value::output_text(ctx, datum, field.ty, out);
-                    Ok(())
+                    match is_plain {
+                        true => Ok(()),
+                        false => charset.encode_from(at + 4, out),
+                    }
                 }
                 Format::Binary => value::output_binary(ctx, datum, field.ty, out),
             };
@@ -373,7 +419,9 @@ impl Client for Peer {
     }
 
     fn take_back(&mut self, shape: &RowShape) {
-        let told = shape.told(|_| Vec::new());
+        let plain = shape.told(|_| Vec::new());
+        let other = (!self.charset.is_plain()).then(|| self.described(shape));
+        let told = other.as_deref().unwrap_or(plain);
         if !told.is_empty() && self.output.ends_with(told) {
             self.output.truncate(self.output.len() - told.len());
         }
@@ -381,19 +429,26 @@ impl Client for Peer {
 
     fn notice(&mut self, notice: &Error) {
         self.holds = false;
-        wire::error(&mut self.output, notice);
+        self.error(notice);
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) {
+        let start = self.output.len();
         wire::parameter_status(&mut self.output, name, value);
+        self.recode_from(start, 0);
+        if name == "client_encoding" {
+            self.charset = Charset::named(value).unwrap_or(Charset::UTF8);
+        }
     }
 
     fn notification(&mut self, pid: i32, notification: &Notification) {
+        let start = self.output.len();
         wire::message(&mut self.output, b'A', |b| {
             wire::put_i32(b, pid);
             wire::put_cstr(b, &notification.channel);
             wire::put_cstr(b, &notification.payload);
         });
+        self.recode_from(start, size_of::<i32>());
     }
 
     fn copy_in_start(&mut self, format: Format, columns: usize) {

@@ -11,6 +11,7 @@
 //! Source: PostgreSQL manual, "Message Formats".
 
 use throng_exec::client::{Field, Format};
+use throng_sql::io::Charset;
 use throng_types::Error;
 use throng_types::error::{Severity, state};
 
@@ -401,11 +402,12 @@ pub fn ready_for_query(out: &mut Vec<u8>, status: u8) {
     message(out, b'Z', |b| b.push(status));
 }
 
-pub fn row_description(out: &mut Vec<u8>, fields: &[Field], formats: &[Format]) {
+pub fn row_description(out: &mut Vec<u8>, fields: &[Field], formats: &[Format], charset: Charset) {
     message(out, b'T', |b| {
         put_i16(b, fields.len() as i16);
         for (field, format) in fields.iter().zip(formats) {
-            put_cstr(b, &field.name);
+            charset.encode_all(&field.name, b);
+            b.push(0);
             put_i32(b, field.table.0 as i32);
             put_i16(b, field.column);
             put_i32(b, field.ty.oid.0 as i32);

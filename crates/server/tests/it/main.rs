@@ -1,6 +1,7 @@
 //! The server as its clients see it: each test starts one of its own, a child process on a temporary directory.
 
 mod bench;
+mod charsets;
 mod client;
 mod crash;
 mod databases;

@@ -15,6 +15,7 @@ use crate::command::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyVerbosity,
 };
 use crate::expr::Expr;
+use crate::io::Charset;
 use crate::parse::ast::{self, CopyOption, CopyValue, Pos};
 use crate::parse::option_is_on;
 use crate::plan::CheckExpr;
@@ -38,6 +39,7 @@ struct Given {
     ignore_errors: Option<bool>,
     reject_limit: Option<i64>,
     verbosity: Option<CopyVerbosity>,
+    encoding: Option<Charset>,
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -404,12 +406,16 @@ impl Given {
             "force_null" => self.force_null = Some(columns(option).map_err(here)?),
             "encoding" => {
                 let name = text(option)?;
-                let plain = name.to_ascii_lowercase().replace(['-', '_'], "");
-                if !matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii") {
-                    return Err(here(Error::unsupported(format!(
-                        "COPY encoding \"{name}\""
-                    ))));
+                let charset = Charset::named(&name).ok_or_else(|| {
+                    here(invalid(
+                        "argument to option \"encoding\" must be a valid encoding name",
+                    ))
+                })?;
+                if !charset.is_converted() {
+                    let what = format!("COPY with encoding {}", charset.name());
+                    return Err(here(Error::unsupported(what)));
                 }
+                self.encoding = Some(charset);
             }
             "on_error" => {
                 if !from {
@@ -634,6 +640,7 @@ fn check(
         ignore_errors: given.ignore_errors.unwrap_or(false),
         reject_limit: given.reject_limit,
         verbosity: given.verbosity.unwrap_or(CopyVerbosity::Default),
+        encoding: given.encoding,
     })
 }
 

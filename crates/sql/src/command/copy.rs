@@ -3,6 +3,7 @@
 use throng_types::Oid;
 
 use crate::expr::Expr;
+use crate::io::Charset;
 use crate::query::BoundQuery;
 
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct CopyOptions {
     pub ignore_errors: bool,
     pub reject_limit: Option<i64>,
     pub verbosity: CopyVerbosity,
+    /// None: the client's.
+    pub encoding: Option<Charset>,
 }
 
 /// How much is said of rows that ON_ERROR ignores: nothing, their number, or each.

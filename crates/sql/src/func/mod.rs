@@ -16,6 +16,7 @@ mod array_edit;
 pub mod cast;
 mod cast_table;
 mod catalog_name;
+mod charset;
 pub mod collate;
 pub mod compare;
 mod compare_table;
@@ -162,6 +163,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         functions: string::FUNCTIONS,
         operators: string::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: charset::FUNCTIONS,
         ..Family::NONE
     },
     Family {

@@ -235,73 +235,6 @@ fn sha<D: Digest>(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::bytea(D::digest(bytes(&args[0])).to_vec()))
 }
 
-/// The character sets that can be converted here.
-enum Charset {
-    Utf8,
-    Latin1,
-}
-fn charset(name: &str, from: &str, to: &str) -> Result<Charset> {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    match plain.to_ascii_lowercase().as_str() {
-        "utf8" | "unicode" => Ok(Charset::Utf8),
-        "latin1" | "iso88591" => Ok(Charset::Latin1),
-        _ => Err(Error::unsupported(format!(
-            "conversion from {from} to {to}"
-        ))),
-    }
-}
-fn convert_from(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let (b, name) = (bytes(&args[0]), text(&args[1]));
-    Ok(match charset(name, name, "UTF8")? {
-        Charset::Latin1 => b.iter().map(|&b| char::from(b)).collect::<String>().into(),
-        Charset::Utf8 => {
-            let text = std::str::from_utf8(b).map_err(|e| {
-                let at = e.valid_up_to();
-                let len = e.error_len().unwrap_or(b.len() - at).max(1);
-                let shown: Vec<String> = b[at..at + len]
-                    .iter()
-                    .map(|b| format!("0x{b:02x}"))
-                    .collect();
-                invalid_sequence(&shown.join(" "))
-            })?;
-            if text.contains('\0') {
-                return Err(invalid_sequence("0x00").into());
-            }
-            text.into()
-        }
-    })
-}
-#[cold]
-fn invalid_sequence(shown: &str) -> Error {
-    Error::new(
-        state::CHARACTER_NOT_IN_REPERTOIRE,
-        format!("invalid byte sequence for encoding \"UTF8\": {shown}"),
-    )
-}
-fn convert_to(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let (s, name) = (text(&args[0]), text(&args[1]));
-    if let Charset::Utf8 = charset(name, "UTF8", name)? {
-        return Ok(Datum::bytea(s.as_bytes()));
-    }
-    let byte = |c: char| {
-        u8::try_from(u32::from(c)).map_err(|_| {
-            let mut buffer = [0; 4];
-            let shown: Vec<String> =
-                c.encode_utf8(&mut buffer).bytes().map(|b| format!("0x{b:02x}")).collect();
-            Error::new(
-                state::UNTRANSLATABLE_CHARACTER,
-                format!(
-                    "character with byte sequence {} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"",
-                    shown.join(" ")
-                ),
-            )
-        })
-    };
-    Ok(Datum::bytea(
-        s.chars().map(byte).collect::<Result<Vec<u8>>>()?,
-    ))
-}
-
 pub static FUNCTIONS: &[Function] = &[
     Function::new(2010, "length", &[BYTEA], INT4, octet_length),
     Function::new(720, "octet_length", &[BYTEA], INT4, octet_length),
@@ -330,8 +263,6 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(3420, "sha256", &[BYTEA], BYTEA, sha::<Sha256>),
     Function::new(3421, "sha384", &[BYTEA], BYTEA, sha::<Sha384>),
     Function::new(3422, "sha512", &[BYTEA], BYTEA, sha::<Sha512>),
-    Function::new(1714, "convert_from", &[BYTEA, NAME], TEXT, convert_from).stable(),
-    Function::new(1717, "convert_to", &[TEXT, NAME], BYTEA, convert_to).stable(),
     Function::new(2011, "byteacat", &[BYTEA, BYTEA], BYTEA, byteacat),
 ];
 

@@ -5,7 +5,7 @@
 
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, typmod};
-use crate::io::{self, scalar::wide};
+use crate::io::{self, Charset, scalar::wide};
 use crate::parse::parse_type;
 use std::sync::Arc;
 use throng_types::error::state;
@@ -205,68 +205,17 @@ fn input_error_info(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator
     Ok(Box::new(std::iter::once(Ok(Datum::Record(record)))))
 }
 
-/// PostgreSQL's encodings, by number.
-const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
 fn encoding_to_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let index = usize::try_from(int(&args[0])).ok();
-    Ok((*index.and_then(|i| ENCODINGS.get(i)).unwrap_or(&"")).into())
+    let charset = Charset::numbered(int(&args[0]));
+    Ok(charset.map_or("", Charset::name).into())
 }
 fn char_to_encoding(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let plain = |s: &str| -> String {
-        s.chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|c| c.to_ascii_lowercase())
-            .collect()
-    };
-    let wanted = match plain(text(&args[0])).as_str() {
-        "unicode" => "utf8".to_string(),
-        other => other.to_string(),
-    };
-    let found = ENCODINGS.iter().position(|e| plain(e) == wanted);
-    Ok(found.map_or(-1, |i| i as i32).into())
+    let charset = Charset::named(text(&args[0]));
+    Ok(charset.map_or(-1, Charset::number).into())
+}
+fn encoding_max_length(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let charset = Charset::numbered(int(&args[0]));
+    Ok(charset.map(Charset::longest).into())
 }
 fn client_encoding(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.show_setting("client_encoding").into())
@@ -380,6 +329,13 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(1039, "getdatabaseencoding", &[], NAME, database_encoding).stable(),
     Function::new(1597, "pg_encoding_to_char", &[INT4], NAME, encoding_to_char).stable(),
     Function::new(1264, "pg_char_to_encoding", &[NAME], INT4, char_to_encoding).stable(),
+    Function::new(
+        2319,
+        "pg_encoding_max_length",
+        &[INT4],
+        INT4,
+        encoding_max_length,
+    ),
     Function::new(3495, "to_regclass", &[TEXT], REGCLASS, to_regclass).stable(),
     Function::new(3493, "to_regtype", &[TEXT], REGTYPE, to_regtype).stable(),
     Function::new(3494, "to_regproc", &[TEXT], REGPROC, to_regproc).stable(),

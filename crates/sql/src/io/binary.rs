@@ -50,12 +50,14 @@ pub fn output_binary(
             if ty.oid == oid::JSONPATH {
                 out.push(JSONPATH_VERSION);
             }
-            out.extend_from_slice(v.as_bytes());
+            ctx.format.charset.encode(v, out)?;
         }
-        Datum::Enum(v) => out.extend_from_slice(super::enum_label(ctx, v).as_bytes()),
+        Datum::Enum(v) => ctx.format.charset.encode(&super::enum_label(ctx, v), out)?,
         Datum::Jsonb(v) => {
             out.push(JSONB_VERSION);
+            let start = out.len();
             v.root().write_text(out);
+            ctx.format.charset.encode_from(start, out)?;
         }
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
@@ -227,13 +229,13 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         | oid::PG_NODE_TREE
         | oid::ACLITEM => {
             let n = r.0.len();
-            Datum::Text(Text::new(check_text(r.bytes(n)?)?))
+            Datum::Text(Text::new(&ctx.format.charset.decode(r.bytes(n)?)?))
         }
         oid::NAME => {
             let n = r.0.len();
-            Datum::Text(Text::new(super::scalar::clip_name(check_text(
-                r.bytes(n)?,
-            )?)))
+            Datum::Text(Text::new(super::scalar::clip_name(
+                &ctx.format.charset.decode(r.bytes(n)?)?,
+            )))
         }
         oid::BYTEA => {
             let n = r.0.len();
@@ -241,7 +243,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         }
         oid::JSON => {
             let n = r.0.len();
-            let text = check_text(r.bytes(n)?)?;
+            let text = &ctx.format.charset.decode(r.bytes(n)?)?;
             super::json::check(text)?;
             Datum::Json(Text::new(text))
         }
@@ -253,7 +255,9 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
                 )));
             }
             let n = r.0.len();
-            Datum::Jsonb(super::json::parse_jsonb(check_text(r.bytes(n)?)?)?)
+            Datum::Jsonb(super::json::parse_jsonb(
+                &ctx.format.charset.decode(r.bytes(n)?)?,
+            )?)
         }
         oid::JSONPATH => {
             let [version] = r.take()?;
@@ -263,7 +267,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
                 )));
             }
             let n = r.0.len();
-            let text = check_text(r.bytes(n)?)?;
+            let text = &ctx.format.charset.decode(r.bytes(n)?)?;
             Datum::Text(crate::func::jsonpath::input(text)?)
         }
         oid::CHAR => Datum::Char(r.take::<1>()?[0]),
@@ -309,7 +313,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         _ if made::is_composite(ty) => read_composite(ctx, r, ty)?,
         _ if made::is_enum(ty) => {
             let n = r.0.len();
-            super::enum_value(ctx, check_text(r.bytes(n)?)?, ty)?
+            super::enum_value(ctx, &ctx.format.charset.decode(r.bytes(n)?)?, ty)?
         }
         _ => match element_of(ty) {
             Some(element) => read_array(ctx, r, element, ty)?,

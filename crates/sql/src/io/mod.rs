@@ -5,6 +5,7 @@
 
 pub mod array;
 pub mod binary;
+pub mod charset;
 pub mod datetime;
 pub mod json;
 pub mod record;
@@ -18,6 +19,7 @@ use throng_types::{Datum, EnumValue, Error, Oid, Result, SqlType, Text, oid};
 pub use zone::Zone;
 
 pub use binary::{input_binary, output_binary};
+pub use charset::Charset;
 
 /// How dates are written, and which of day and month comes first when read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,8 @@ pub struct FormatSettings {
     pub bytea_output: ByteaOutput,
     /// Whether an unquoted NULL in an array's text is one.
     pub array_nulls: bool,
+    /// What the client speaks.
+    pub charset: Charset,
 }
 
 impl Default for FormatSettings {
@@ -95,6 +99,7 @@ impl Default for FormatSettings {
             extra_float_digits: 1,
             bytea_output: ByteaOutput::Hex,
             array_nulls: true,
+            charset: Charset::UTF8,
         }
     }
 }

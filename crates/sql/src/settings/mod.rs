@@ -714,9 +714,14 @@ mod tests {
             Err(state::INVALID_PARAMETER_VALUE)
         );
         assert_eq!(
-            code("client_encoding", "LATIN1"),
+            code("client_encoding", "klingon"),
             Err(state::INVALID_PARAMETER_VALUE)
         );
+        assert_eq!(
+            code("client_encoding", "mule_internal"),
+            Err(state::FEATURE_NOT_SUPPORTED)
+        );
+        assert_eq!(code("client_encoding", "iso-8859-15"), Ok(()));
         assert_eq!(code("statement_timeout", "5min"), Ok(()));
     }
 

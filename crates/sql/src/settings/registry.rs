@@ -117,7 +117,7 @@ registry! {
     CheckpointCompletionTarget "checkpoint_completion_target" Kind::Real { min: 0.0, max: 1.0 }, "0.9", Sighup; "Write-Ahead Log / Checkpoints", "Time spent flushing dirty buffers during checkpoint, as fraction of checkpoint interval."
     CheckpointFlushAfter "checkpoint_flush_after" int(0, 256, Unit::Pages), "32", Sighup; "Write-Ahead Log / Checkpoints", "Number of pages after which previously performed writes are flushed to disk."
     CheckpointTimeout "checkpoint_timeout" int(1, 86_400, Unit::Seconds), "300", Sighup; "Write-Ahead Log / Checkpoints", "Sets the maximum time between automatic WAL checkpoints."
-    ClientEncoding "client_encoding" Kind::Text(super::value::client_encoding), "UTF8", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the client's character set encoding."
+    ClientEncoding "client_encoding" Kind::Charset, "UTF8", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the client's character set encoding."
     ClientMinMessages "client_min_messages" LEVELS, "notice", User; "Client Connection Defaults / Statement Behavior", "Sets the message levels that are sent to the client."
     ColumnCacheSize "column_cache_size" int(-1, MAX, KB), "-1", Postmaster; "Resource Usage / Memory", "Sets the memory for columns that big queries took out of rows and may use again; -1 is a quarter of shared_buffers, 0 is none."
     CommitDelay "commit_delay" int(0, 100_000, Unit::None), "0", Sighup; "Write-Ahead Log / Settings", "Sets the delay in microseconds between transaction commit and flushing WAL to disk."

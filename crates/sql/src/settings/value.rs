@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use crate::io::datetime::interval;
-use crate::io::{IntervalStyle, Zone};
+use crate::io::{Charset, IntervalStyle, Zone};
 
 /// A setting's type with its limits.
 #[derive(Clone, Copy)]
@@ -27,6 +27,8 @@ pub enum Kind {
     Enum(&'static [&'static str]),
     /// Any text that the function accepts, in the form it gives. An error is the reason, as DETAIL.
     Text(fn(&str) -> Result<String, String>),
+    /// What clients speak.
+    Charset,
     /// As a text, but what is not said stays as it is in the value in force, which comes second.
     Parts(fn(&str, &str) -> Result<String, String>),
 }
@@ -230,6 +232,7 @@ impl Kind {
                     invalid(name, text).hint(format!("Available values: {}.", words.join(", ")))
                 }),
             Kind::Text(check) => checked(check(text)),
+            Kind::Charset => charset(name, text).map(Value::Text),
             Kind::Parts(check) => {
                 let current = match current {
                     Some(Value::Text(current)) => current.as_str(),
@@ -247,7 +250,7 @@ impl Kind {
             Kind::Int { .. } => "integer",
             Kind::Real { .. } | Kind::Pause { .. } => "real",
             Kind::Enum(_) => "enum",
-            Kind::Text(_) | Kind::Parts(_) => "string",
+            Kind::Text(_) | Kind::Parts(_) | Kind::Charset => "string",
         }
     }
 
@@ -328,19 +331,18 @@ pub fn any_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// We store and speak UTF-8 only; its other names are accepted. To a client of `SQL_ASCII` bytes are sent as they are, and its own
-/// are read as UTF-8, as PostgreSQL does with a database in UTF-8.
-pub fn client_encoding(text: &str) -> Result<String, String> {
-    let plain: String = text
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect::<String>()
-        .to_ascii_lowercase();
-    match plain.as_str() {
-        "utf8" | "unicode" => Ok("UTF8".to_owned()),
-        "sqlascii" => Ok("SQL_ASCII".to_owned()),
-        _ => Err("Only UTF8 is supported.".to_owned()),
+/// A character set that there is a conversion for: 22023 for others, 0A000 for those that have none.
+fn charset(name: &str, text: &str) -> Result<String> {
+    let charset = Charset::named(text).ok_or_else(|| invalid(name, text))?;
+    if !charset.is_converted() {
+        let detail = format!(
+            "Conversion between {} and UTF8 is not supported.",
+            charset.name()
+        );
+        let message = invalid(name, text).message().to_owned();
+        return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(detail));
     }
+    Ok(charset.name().to_owned())
 }
 
 /// Aspects of a connection, or a boolean for those that PostgreSQL told of before there were aspects.
