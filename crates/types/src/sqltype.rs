@@ -400,6 +400,12 @@ pub fn element_of(array: Oid) -> Option<Oid> {
         .filter(|&e| e != Oid::NONE)
 }
 
+/// Whether the order of a type's values is a matter of collation: strings, and arrays of them.
+pub fn has_collation(ty: Oid) -> bool {
+    let item = element_of(ty).unwrap_or(ty);
+    type_info(item).is_some_and(|info| info.category == b'S')
+}
+
 /// A type as PostgreSQL's messages and `\d` spell it: `integer`, `character varying(5)`, `numeric(10,2)[]`.
 pub fn format_type(ty: SqlType) -> String {
     let Some(info) = type_info(ty.oid) else {

@@ -18,6 +18,7 @@ mod copy;
 mod cursor;
 mod custom;
 mod database;
+mod declared;
 mod ddl;
 mod describe;
 mod detach;

@@ -15,6 +15,7 @@ use throng_sync::Rooms;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
+use super::declared;
 use super::plans::{self, Known, PlanKey};
 use super::query::{as_text, columns};
 use super::{Session, now};
@@ -183,14 +184,15 @@ impl Session {
         let bound = self.bind_statement(&ast, sql, types)?;
         Ok(match bound.statement {
             BoundStatement::Query(query) => {
-                let params = query.params.clone();
+                let params = declared::as_declared(&query.params, types);
                 let plan = Arc::new(self.plan(*query)?);
                 let known = known(&params, columns(&plan));
                 let catalog = self.catalog();
                 known.planned(plan, &self.engine.store, &catalog)
             }
             BoundStatement::Explain { options, query } => {
-                known(&query.params, Some(self.explain_shape(&options)))
+                let params = declared::as_declared(&query.params, types);
+                known(&params, Some(self.explain_shape(&options)))
             }
             BoundStatement::ExplainExecute { options, .. } => {
                 known(types, Some(self.explain_shape(&options)))
@@ -430,6 +432,7 @@ impl Session {
                 many => many[i],
             };
             datums.push(match value {
+                None if declared::is_of_domain(*ty) => self.null_parameter(*ty)?,
                 None => Datum::Null,
                 Some(bytes) => match plain_integer(bytes, format, *ty) {
                     Some(datum) => datum,
@@ -446,18 +449,33 @@ impl Session {
     fn read_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
+        if format == 0 && declared::is_of_domain(ty) {
+            let plain = declared::plain(&catalog, ty);
+            let value = value_of(host.eval(), bytes, format, plain)?;
+            host.eval().host.check_in_domain(ty.oid, &value)?;
+            return Ok(value);
+        }
         value_of(host.eval(), bytes, format, ty)
     }
 
     /// The same where reading may take long. What is taken as it comes is taken here.
     #[cold]
     async fn read_long_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
-        if matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BYTEA | oid::UNKNOWN) {
+        let as_it_comes = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BYTEA | oid::UNKNOWN);
+        if as_it_comes || declared::is_of_domain(ty) {
             return self.read_parameter(bytes, format, ty);
         }
         let bytes = bytes.to_vec();
         self.aside(move |eval| value_of(eval, &bytes, format, ty))
             .await
+    }
+
+    /// NULL, where the domain allows it.
+    #[cold]
+    fn null_parameter(&self, ty: SqlType) -> Result<Datum> {
+        let catalog = self.catalog();
+        self.host(&catalog).eval().host.check_in_domain(ty.oid, &Datum::Null)?;
+        Ok(Datum::Null)
     }
 
     /// PREPARE.

@@ -26,6 +26,7 @@ use throng_types::{Error, Oid, Result, SqlType, interrupt};
 
 use super::Session;
 use super::custom::MOST_UNKNOWN;
+use super::declared;
 use super::plans::Known;
 use super::query::columns;
 use crate::analytics::Analytics;
@@ -121,7 +122,7 @@ impl Names {
             creation_schema: self.creation_schema,
             temporary_schema: self.temporary_schema,
             user: self.user,
-            params,
+            params: &declared::all_plain(catalog, params),
             eval,
             prepared,
         };
@@ -325,7 +326,7 @@ impl Session {
                 return Err(Error::internal("a data statement that is none"));
             };
             Ok(Understood {
-                params: query.params.clone(),
+                params: declared::as_declared(&query.params, &params),
                 plan: Arc::new(ways.plan(*query, &engine, (&catalog, eval))?),
                 notices: bound.notices,
             })

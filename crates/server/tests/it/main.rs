@@ -6,6 +6,7 @@ mod client;
 mod crash;
 mod databases;
 mod descriptors;
+mod domains;
 mod growth;
 mod isolation;
 mod logins;

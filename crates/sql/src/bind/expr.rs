@@ -1,7 +1,7 @@
 //! Expressions.
 
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, element_of, type_info, type_name};
+use throng_types::sqltype::{array_of, element_of, has_collation, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::composite::row_fields;
@@ -269,13 +269,9 @@ impl Binder<'_> {
                     return Err(Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1));
                 }
                 let bound = self.settle(bound, arg.pos)?;
-                let array_of_strings = element_of(bound.type_oid())
-                    .and_then(type_info)
-                    .is_some_and(|item| item.category == b'S');
-                match bound.ty().info().map(|i| i.category) {
-                    Some(b'S') => Ok(self.collated(bound, name)),
-                    _ if array_of_strings => Ok(self.collated(bound, name)),
-                    _ => {
+                match has_collation(bound.type_oid()) {
+                    true => Ok(self.collated(bound, name)),
+                    false => {
                         let message = format!(
                             "collations are not supported by type {}",
                             type_name(bound.type_oid())

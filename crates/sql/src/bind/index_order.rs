@@ -4,7 +4,7 @@
 //! A hash index is a B-tree over its one column that is asked for equal keys alone.
 
 use throng_types::error::state;
-use throng_types::sqltype::{type_info, type_name};
+use throng_types::sqltype::{has_collation, type_name};
 use throng_types::{Error, Oid, Result};
 
 use super::Binder;
@@ -46,8 +46,7 @@ impl Binder<'_> {
     ) -> Result<()> {
         let mut words = KeyWords::default();
         if let Some(collation) = &key.collation {
-            let is_string = type_info(ty).is_some_and(|info| info.category == b'S');
-            if !is_string {
+            if !has_collation(ty) {
                 let message = format!("collations are not supported by type {}", type_name(ty));
                 return Err(Error::new(state::DATATYPE_MISMATCH, message));
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::type_name;
+use throng_types::sqltype::{has_collation, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use super::dml::row_names;
@@ -350,7 +350,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn column_collation(&self, name: &ast::Name, ty: SqlType) -> Result<Option<String>> {
-        if ty.info().map(|i| i.category) != Some(b'S') {
+        if !has_collation(ty.oid) {
             let message = format!("collations are not supported by type {}", type_name(ty.oid));
             return Err(Error::new(state::DATATYPE_MISMATCH, message).position(name.pos + 1));
         }

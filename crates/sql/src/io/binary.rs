@@ -311,6 +311,15 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::VOID => Datum::VOID,
         _ if object_kind(ty).is_some() => Datum::Oid(u32::from_be_bytes(r.take()?)),
         _ if made::is_composite(ty) => read_composite(ctx, r, ty)?,
+        _ if made::is_domain(ty) => {
+            let base = domain_base(ctx, ty)?;
+            let mut value = read(ctx, r, base.oid)?;
+            if base.typmod >= 0 {
+                value = crate::func::typmod::apply(value, base, false)?;
+            }
+            ctx.host.check_in_domain(ty, &value)?;
+            value
+        }
         _ if made::is_enum(ty) => {
             let n = r.0.len();
             super::enum_value(ctx, &ctx.format.charset.decode(r.bytes(n)?)?, ty)?
@@ -328,6 +337,13 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             }
         },
     })
+}
+
+/// What a domain's values are.
+fn domain_base(ctx: &EvalContext<'_>, domain: Oid) -> Result<SqlType> {
+    let def = ctx.host.made_type(domain);
+    let base = def.and_then(|def| def.domain.as_ref().map(|of| of.base));
+    base.ok_or_else(|| Error::internal("a domain that is not there"))
 }
 
 fn read_numeric(r: &mut Reader<'_>) -> Result<Numeric> {
@@ -377,6 +393,9 @@ fn read_timestamp(r: &mut Reader<'_>) -> Result<i64> {
 fn read_sized(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid, what: &str) -> Result<Datum> {
     let len = r.i32()?;
     if len == -1 {
+        if made::is_domain(ty) {
+            ctx.host.check_in_domain(ty, &Datum::Null)?;
+        }
         return Ok(Datum::Null);
     }
     let len = usize::try_from(len).map_err(|_| too_short())?;
@@ -436,6 +455,10 @@ fn read_array(ctx: &EvalContext<'_>, r: &mut Reader<'_>, element: Oid, ty: Oid) 
     if items.is_empty() && !matches!(ty, oid::INT2VECTOR | oid::OIDVECTOR) {
         dims.clear();
     }
+    let element = match made::is_domain(element) {
+        true => domain_base(ctx, element)?.oid,
+        false => element,
+    };
     Ok(Datum::array(Array {
         element,
         dims,
@@ -461,23 +484,20 @@ fn read_composite(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<
         return Err(Error::new(state::DATATYPE_MISMATCH, message));
     }
     for (i, (field, ty)) in fields.iter().zip(record.types.iter()).enumerate() {
-        if field.ty.oid != *ty {
+        if field.shown_type() != *ty {
             let message = format!(
                 "binary data has type {} ({}) instead of expected {} ({}) in record column {}",
                 ty.0,
                 type_name(*ty),
-                field.ty.oid.0,
-                type_name(field.ty.oid),
+                field.shown_type().0,
+                type_name(field.shown_type()),
                 i + 1
             );
             return Err(Error::new(state::DATATYPE_MISMATCH, message));
         }
-        if let Some(domain) = field.domain {
-            ctx.host.check_in_domain(domain, &record.values[i])?;
-        }
     }
     Ok(Datum::Record(std::sync::Arc::new(Record {
-        types: record.types.clone(),
+        types: fields.iter().map(|f| f.ty.oid).collect(),
         names: Some(fields.iter().map(|f| Text::new(&f.name)).collect()),
         values: record.values.clone(),
     })))
