@@ -474,7 +474,10 @@ impl Session {
     #[cold]
     fn null_parameter(&self, ty: SqlType) -> Result<Datum> {
         let catalog = self.catalog();
-        self.host(&catalog).eval().host.check_in_domain(ty.oid, &Datum::Null)?;
+        self.host(&catalog)
+            .eval()
+            .host
+            .check_in_domain(ty.oid, &Datum::Null)?;
         Ok(Datum::Null)
     }
 

@@ -60,46 +60,108 @@ fn parameters_may_be_of_domains() {
     client.run("create table measured (a positive, b positive[], c pair)");
     let client = &mut client;
     let positive = oid(client, "positive");
-    let (positives, pair, word) = (oid(client, "positive[]"), oid(client, "pair"), oid(client, "word"));
+    let (positives, pair, word) = (
+        oid(client, "positive[]"),
+        oid(client, "pair"),
+        oid(client, "word"),
+    );
 
     let five = 5i32.to_be_bytes();
     let bad = (-5i32).to_be_bytes();
     let sum = "select $1 + 1";
     assert_eq!(ask(client, sum, positive, false, Some(&five)).value(), "6");
     assert_eq!(ask(client, sum, positive, true, Some(b"7")).value(), "8");
-    assert_eq!(ask(client, sum, positive, false, Some(&bad)).code(), "23514");
-    assert_eq!(ask(client, sum, positive, true, Some(b"-7")).code(), "23514");
+    assert_eq!(
+        ask(client, sum, positive, false, Some(&bad)).code(),
+        "23514"
+    );
+    assert_eq!(
+        ask(client, sum, positive, true, Some(b"-7")).code(),
+        "23514"
+    );
     assert_eq!(ask(client, sum, positive, false, None).code(), "23502");
     assert_eq!(ask(client, sum, positive, true, None).code(), "23502");
-    assert_eq!(ask(client, sum, positive, false, Some(b"\0")).code(), "08P01");
+    assert_eq!(
+        ask(client, sum, positive, false, Some(b"\0")).code(),
+        "08P01"
+    );
 
     let second = "select $1[2], cardinality($1)";
-    let answer = ask(client, second, positives, false, Some(&array(positive, &[3, 4])));
+    let answer = ask(
+        client,
+        second,
+        positives,
+        false,
+        Some(&array(positive, &[3, 4])),
+    );
     assert_eq!(answer.rows()[0][0].as_deref(), Some("4"));
     let answer = ask(client, second, positives, true, Some(b"{3,4,5}"));
     assert_eq!(answer.rows()[0][1].as_deref(), Some("3"));
-    let answer = ask(client, second, positives, false, Some(&array(positive, &[3, -4])));
+    let answer = ask(
+        client,
+        second,
+        positives,
+        false,
+        Some(&array(positive, &[3, -4])),
+    );
     assert_eq!(answer.code(), "23514");
-    assert_eq!(ask(client, second, positives, true, Some(b"{3,-4}")).code(), "23514");
+    assert_eq!(
+        ask(client, second, positives, true, Some(b"{3,-4}")).code(),
+        "23514"
+    );
 
     let whole = record(&[(positive, &five), (25, b"x y")]);
     let fields = "select $1, ($1).a";
     let answer = ask(client, fields, pair, false, Some(&whole));
     assert_eq!(answer.rows()[0][0].as_deref(), Some("(5,\"x y\")"));
     let refused = record(&[(positive, &bad), (25, b"x")]);
-    assert_eq!(ask(client, fields, pair, false, Some(&refused)).code(), "23514");
+    assert_eq!(
+        ask(client, fields, pair, false, Some(&refused)).code(),
+        "23514"
+    );
     let plain = record(&[(23, &five), (25, b"x")]);
-    assert_eq!(ask(client, fields, pair, false, Some(&plain)).code(), "42804");
+    assert_eq!(
+        ask(client, fields, pair, false, Some(&plain)).code(),
+        "42804"
+    );
 
-    assert_eq!(ask(client, "select $1 || '!'", word, true, Some(b"abc")).value(), "abc!");
-    assert_eq!(ask(client, "select $1 || '!'", word, false, Some(b"abcd")).code(), "22001");
+    assert_eq!(
+        ask(client, "select $1 || '!'", word, true, Some(b"abc")).value(),
+        "abc!"
+    );
+    assert_eq!(
+        ask(client, "select $1 || '!'", word, false, Some(b"abcd")).code(),
+        "22001"
+    );
 
     // Stored, and what is stored is as if it had been written.
-    ask(client, "insert into measured (a) values ($1)", positive, false, Some(&five));
-    ask(client, "update measured set b = $1", positives, false, Some(&array(positive, &[1, 2])));
-    ask(client, "update measured set c = $1", pair, false, Some(&whole));
+    ask(
+        client,
+        "insert into measured (a) values ($1)",
+        positive,
+        false,
+        Some(&five),
+    );
+    ask(
+        client,
+        "update measured set b = $1",
+        positives,
+        false,
+        Some(&array(positive, &[1, 2])),
+    );
+    ask(
+        client,
+        "update measured set c = $1",
+        pair,
+        false,
+        Some(&whole),
+    );
     let answer = client.run("select a + 1, b[2] + 1, (c).b from measured");
-    let row = [Some("6".to_owned()), Some("3".to_owned()), Some("x y".to_owned())];
+    let row = [
+        Some("6".to_owned()),
+        Some("3".to_owned()),
+        Some("x y".to_owned()),
+    ];
     assert_eq!(answer.rows(), [&row.to_vec()]);
     client.run("drop table measured; drop type pair; drop domain positive, word");
     target.end();
