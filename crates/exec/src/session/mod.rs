@@ -88,7 +88,7 @@ use crate::engine::{Admission, CLIENT_BACKEND, Engine};
 use crate::write;
 use entry::{may_enter, must_be_few_enough, no_database, role_settings};
 use portal::{Portal, Portals};
-use prepared::{Prepared, is_data};
+use prepared::{Prepared, ReadyToBind, is_data};
 use transaction::{Block, Joined, Transaction};
 
 pub use effects::{Effect, Effects};
@@ -512,7 +512,7 @@ impl Session {
                 self.settings_changed();
                 continue;
             }
-            let bound = self.bind_command(&parsed.statement, sql, &[]).await?;
+            let bound = Box::pin(self.bind_command(&parsed.statement, sql, &[])).await?;
             self.notices(bound.notices, client);
             self.run_bound(bound.statement, text, sql, client).await?;
             self.settings_changed();
@@ -588,14 +588,16 @@ impl Session {
         Ok(())
     }
 
-    pub async fn bind<'p>(
+    /// Makes a portal; false where something is [to be waited for](Self::wait_to_bind) first.
+    pub fn bind<'p>(
         &mut self,
         portal: &str,
         statement: &str,
         parameter_formats: &[i16],
         parameters: impl ExactSizeIterator<Item = Option<&'p [u8]>>,
         result_formats: &[i16],
-    ) -> Result<()> {
+        ready: Option<ReadyToBind>,
+    ) -> Result<bool> {
         self.still_in_time()?;
         let prepared = self.find_prepared(statement)?;
         let known = prepared.known();
@@ -614,19 +616,23 @@ impl Session {
             self.statement_time = system::from_unix(throng_txn::now_micros());
         }
         self.begin_if_idle();
-        let key = self.plan_key();
-        let known = match prepared.is_of(key) || known.plan.is_none() {
-            true => known,
-            false => self.current(&prepared, key).await?,
+        let (known, values) = match ready {
+            Some(ReadyToBind { known, values }) => (known, values),
+            None if known.plan.is_some() && !prepared.is_of(self.plan_key()) => return Ok(false),
+            None => {
+                let read =
+                    self.read_parameters(&known, statement, parameter_formats, parameters)?;
+                match read {
+                    (values, long) if long.is_empty() => (known, values),
+                    _ => return Ok(false),
+                }
+            }
         };
-        let values = self
-            .read_parameters(&known, statement, parameter_formats, parameters)
-            .await?;
         let known = self.known_of_bind(known)?;
         self.check_at_bind(&known, &values)?;
         let made = self.make_portal(prepared, &known, values, result_formats)?;
         self.portals.get_mut().insert(portal, made);
-        Ok(())
+        Ok(true)
     }
 
     pub async fn describe_statement(

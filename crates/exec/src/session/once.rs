@@ -32,8 +32,8 @@ impl Once {
 
 impl Session {
     /// As [`bind`](Self::bind) of the unnamed portal to a statement, for [`run_once`](Self::run_once). None where there is to be a
-    /// portal: of commands, and of what shares its transaction with other statements.
-    pub async fn bind_once<'p>(
+    /// portal: of commands, of what shares its transaction with other statements, and where something is to be waited for first.
+    pub fn bind_once<'p>(
         &mut self,
         statement: &str,
         parameter_formats: &[i16],
@@ -52,10 +52,14 @@ impl Session {
         self.message_began(&known.sql)?;
         self.begin_if_idle();
         let version = self.database.version();
-        let known = self.current(&prepared, self.plan_key()).await?;
-        let values = self
-            .read_parameters(&known, statement, parameter_formats, parameters)
-            .await?;
+        let Some(known) = self.is_current(&prepared, self.plan_key()) else {
+            return Ok(None);
+        };
+        let (values, long) =
+            self.read_parameters(&known, statement, parameter_formats, parameters)?;
+        if !long.is_empty() {
+            return Ok(None);
+        }
         self.check_at_bind(&known, &values)?;
         let shape = known.shape(result_formats)?;
         Ok(Some(Once {

@@ -313,9 +313,8 @@ impl Session {
                     shape: portal.shape.clone(),
                 };
                 *self.command_values.borrow_mut() = std::mem::take(&mut portal.values);
-                let bound = self
-                    .bind_command(statement, &known.sql, &known.params)
-                    .await?;
+                let bound = self.bind_command(statement, &known.sql, &known.params);
+                let bound = Box::pin(bound).await?;
                 self.notices(bound.notices, &mut client);
                 return self
                     .run_bound(bound.statement, &known.sql, &known.sql, &mut client)

@@ -90,6 +90,28 @@ pub(super) fn is_data(statement: &Statement) -> bool {
     )
 }
 
+/// A statement and its parameters' values, as a Bind takes them.
+pub struct ReadyToBind {
+    pub(super) known: Rc<Known>,
+    pub(super) values: Vec<Datum>,
+}
+
+/// A parameter's format code.
+#[inline]
+fn format_of(formats: &[i16], at: usize) -> i16 {
+    match formats {
+        [] => 0,
+        [one] => *one,
+        many => many[at],
+    }
+}
+
+/// Whether reading a long value of a type is more than taking it as it comes. Domains ask the session.
+fn takes_long(ty: SqlType) -> bool {
+    let as_it_comes = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BYTEA | oid::UNKNOWN);
+    !as_it_comes && !declared::is_of_domain(ty)
+}
+
 /// Bytes of a parameter whose reading may take long.
 const LONG_VALUE: usize = 1 << 16;
 
@@ -368,13 +390,45 @@ impl Session {
 
     /// What is known of a statement as things are now. 0A000 where it would have other columns than it was told to have.
     pub(super) async fn current(&mut self, prepared: &Prepared, key: PlanKey) -> Result<Rc<Known>> {
-        let (of, known) = prepared.known.borrow().clone();
-        if of == key && !known.is_outgrown(&self.engine.store) {
+        if let Some(known) = self.is_current(prepared, key) {
             return Ok(known);
         }
+        let known = prepared.known();
         let known = Box::pin(self.understand_anew(prepared, &known)).await?;
         *prepared.known.borrow_mut() = (key, known.clone());
         Ok(known)
+    }
+
+    /// What is known of a statement, if things are as they were.
+    #[inline]
+    pub(super) fn is_current(&self, prepared: &Prepared, key: PlanKey) -> Option<Rc<Known>> {
+        let (of, known) = prepared.known.borrow().clone();
+        (of == key && !known.is_outgrown(&self.engine.store)).then_some(known)
+    }
+
+    /// What a Bind waits for that cannot be done at once: the statement is understood anew, or a parameter is long.
+    pub async fn wait_to_bind<'p>(
+        &mut self,
+        statement: &str,
+        formats: &[i16],
+        parameters: impl Iterator<Item = Option<&'p [u8]>>,
+    ) -> Result<ReadyToBind> {
+        let prepared = self.find_prepared(statement)?;
+        self.begin_if_idle();
+        let mut known = prepared.known();
+        if known.plan.is_some() {
+            known = self.current(&prepared, self.plan_key()).await?;
+        }
+        let parameters: Vec<Option<&[u8]>> = parameters.collect();
+        let given = parameters.iter().copied();
+        let (mut values, long) = self.read_parameters(&known, statement, formats, given)?;
+        for at in long {
+            if let Some(bytes) = parameters[at] {
+                let (format, ty) = (format_of(formats, at), known.params[at]);
+                values[at] = self.read_long_parameter(bytes, format, ty).await?;
+            }
+        }
+        Ok(ReadyToBind { known, values })
     }
 
     #[cold]
@@ -400,14 +454,15 @@ impl Session {
         Ok(now)
     }
 
-    /// The values of a Bind message.
-    pub(super) async fn read_parameters<'v>(
-        &mut self,
+    /// The values of a Bind message, and which of them are [read elsewhere](Self::read_long_parameter), for reading them may take
+    /// long.
+    pub(super) fn read_parameters<'v>(
+        &self,
         known: &Known,
         name: &str,
         formats: &[i16],
         values: impl ExactSizeIterator<Item = Option<&'v [u8]>>,
-    ) -> Result<Vec<Datum>> {
+    ) -> Result<(Vec<Datum>, Vec<usize>)> {
         let wrong = |message: String| Error::new(state::PROTOCOL_VIOLATION, message);
         if formats.len() > 1 && formats.len() != values.len() {
             return Err(wrong(format!(
@@ -423,27 +478,24 @@ impl Session {
                 known.params.len()
             )));
         }
-        let mut datums = VALUES.with(Rooms::take);
+        let (mut datums, mut long) = (VALUES.with(Rooms::take), Vec::new());
         datums.reserve(values.len());
         for (i, (value, ty)) in values.zip(&known.params).enumerate() {
-            let format = match formats {
-                [] => 0,
-                [one] => *one,
-                many => many[i],
-            };
+            let format = format_of(formats, i);
             datums.push(match value {
                 None if declared::is_of_domain(*ty) => self.null_parameter(*ty)?,
                 None => Datum::Null,
                 Some(bytes) => match plain_integer(bytes, format, *ty) {
                     Some(datum) => datum,
-                    None if bytes.len() > LONG_VALUE => {
-                        Box::pin(self.read_long_parameter(bytes, format, *ty)).await?
+                    None if bytes.len() > LONG_VALUE && takes_long(*ty) => {
+                        long.push(i);
+                        Datum::Null
                     }
                     None => self.read_parameter(bytes, format, *ty)?,
                 },
             });
         }
-        Ok(datums)
+        Ok((datums, long))
     }
 
     fn read_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
@@ -458,13 +510,7 @@ impl Session {
         value_of(host.eval(), bytes, format, ty)
     }
 
-    /// The same where reading may take long. What is taken as it comes is taken here.
-    #[cold]
     async fn read_long_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
-        let as_it_comes = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BYTEA | oid::UNKNOWN);
-        if as_it_comes || declared::is_of_domain(ty) {
-            return self.read_parameter(bytes, format, ty);
-        }
         let bytes = bytes.to_vec();
         self.aside(move |eval| value_of(eval, &bytes, format, ty))
             .await

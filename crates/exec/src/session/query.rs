@@ -43,7 +43,9 @@ impl Session {
     ) -> Result<()> {
         let planned = loop {
             let version = self.database.version();
-            let understood = self.understand_data(statement, sql, &[], None).await?;
+            // What it takes is no part of an idle session.
+            let understood = self.understand_data(statement, sql, &[], None);
+            let understood = Box::pin(understood).await?;
             self.notices(understood.notices, client);
             if self.lock_planned(&understood.plan, &[], version).await? {
                 break understood.plan;

@@ -299,7 +299,7 @@ impl Session {
             return parsed;
         }
         let text: Arc<str> = sql.into();
-        self.aside(move |_| parse::parse(&text)).await
+        Box::pin(self.on_a_thread(move |_| parse::parse(&text))).await
     }
 
     /// Binds and plans a data statement. `most_unknown`: see [`PlanContext`].
@@ -353,11 +353,24 @@ impl Session {
         &self,
         work: impl Fn(EvalContext<'_>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
+        match self.within_a_turn(&work) {
+            Some(done) => done,
+            None => Box::pin(self.on_a_thread(work)).await,
+        }
+    }
+
+    fn within_a_turn<T>(&self, work: &impl Fn(EvalContext<'_>) -> Result<T>) -> Option<Result<T>> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
-        if let Some(done) = interrupt::bounded(|| work(host.eval())) {
-            return done;
-        }
+        interrupt::bounded(|| work(host.eval()))
+    }
+
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        work: impl Fn(EvalContext<'_>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
         let work = Arc::new(work);
         let there = work.clone();
         let plain = self.trigger_depth() == 0;

@@ -182,7 +182,8 @@ pub async fn run_with(
         cx.deferred.triggers.begin();
     }
     while let Some(write) = execution.begin_write(late) {
-        let mut kept = RowStore::new(cx.work_mem, cx.env.store);
+        // In a box: every connection has room for what a statement is while it waits.
+        let mut kept = Box::new(RowStore::new(cx.work_mem, cx.env.store));
         let mut returning = match write.read {
             true => Returning::Kept(&mut kept),
             false => Returning::Unread,

@@ -370,7 +370,8 @@ async fn answer(
         let scratch = &mut scratch.0;
         scratch.clear();
         scratch.extend_from_slice(peer.bytes(range));
-        let understood = peer.understood(scratch);
+        // In a box: an error beside each statement that runs would be part of every connection.
+        let garbled = peer.understood(scratch).err().map(Box::new);
         let message = wire::frontend(scratch)?;
         let ends_batch = matches!(message, Frontend::Query(_) | Frontend::Sync);
         match message {
@@ -378,11 +379,11 @@ async fn answer(
             Frontend::Query(sql) => {
                 skipping = false;
                 peer.release();
-                let answered = match understood.and_then(|()| text(sql)) {
-                    Ok(sql) => session.simple_query(sql, peer).await,
-                    Err(e) => {
+                let answered = match garbled {
+                    None => simple_query(session, sql, peer).await,
+                    Some(e) => {
                         session.message_failed();
-                        Err(e)
+                        Err(*e)
                     }
                 };
                 if let Err(e) = answered {
@@ -402,9 +403,9 @@ async fn answer(
             _ if skipping => {}
             other => {
                 peer.hold();
-                let answered = match understood {
-                    Ok(()) => extended(session, other, peer).await,
-                    Err(e) => Err(e),
+                let answered = match garbled {
+                    None => extended(session, other, peer).await,
+                    Some(e) => Err(*e),
                 };
                 if let Err(e) = answered {
                     skipping = true;
@@ -474,6 +475,12 @@ fn text(sql: &[u8]) -> Result<&str> {
     })
 }
 
+async fn simple_query(session: &mut Session, sql: &[u8], peer: &mut Peer) -> Result<()> {
+    // A statement that is no text fails its transaction, too.
+    let sql = text(sql).inspect_err(|_| session.message_failed())?;
+    session.simple_query(sql, peer).await
+}
+
 /// As many formats as Bind seldom has more.
 const FEW: usize = 8;
 
@@ -490,14 +497,12 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
             let result_formats = bind.result_formats.read(&mut few.1, &mut many.1);
             if bind.portal.is_empty()
                 && let Some(rest) = wire::rest_of_run(peer.pending())
-                && let Some(once) = session
-                    .bind_once(
-                        bind.statement,
-                        parameter_formats,
-                        bind.parameters.iter(),
-                        result_formats,
-                    )
-                    .await?
+                && let Some(once) = session.bind_once(
+                    bind.statement,
+                    parameter_formats,
+                    bind.parameters.iter(),
+                    result_formats,
+                )?
             {
                 wire::message(&mut peer.output, b'2', |_| {});
                 if rest.describes {
@@ -508,15 +513,19 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
                 peer.take(rest.length);
                 return Ok(());
             }
-            session
-                .bind(
-                    bind.portal,
-                    bind.statement,
-                    parameter_formats,
-                    bind.parameters.iter(),
-                    result_formats,
-                )
-                .await?;
+            let mut ready = None;
+            while !session.bind(
+                bind.portal,
+                bind.statement,
+                parameter_formats,
+                bind.parameters.iter(),
+                result_formats,
+                ready.take(),
+            )? {
+                let waited =
+                    session.wait_to_bind(bind.statement, parameter_formats, bind.parameters.iter());
+                ready = Some(Box::pin(waited).await?);
+            }
             wire::message(&mut peer.output, b'2', |_| {});
         }
         Frontend::DescribeStatement(name) => {

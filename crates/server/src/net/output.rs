@@ -191,15 +191,12 @@ impl Peer {
     /// Sends everything written so far.
     pub async fn send(&mut self) -> io::Result<()> {
         if !self.output.is_empty() {
-            let write = async {
-                let mut sent = 0;
-                for (at, value) in self.long.drain(..) {
-                    self.stream.write_all(&self.output[sent..at]).await?;
-                    self.stream.write_all(value.bytes()).await?;
-                    sent = at;
-                }
-                self.stream.write_all(&self.output[sent..]).await
+            let sent = match self.long.is_empty() {
+                true => 0,
+                // In a box: every connection has room for what it may wait in.
+                false => Box::pin(self.send_long()).await?,
             };
+            let write = self.stream.write_all(&self.output[sent..]);
             waited(WaitEvent::ClientWrite, Object::NONE, write).await?;
             self.output.clear();
             if self.output.capacity() > KEEP {
@@ -207,6 +204,20 @@ impl Peer {
             }
         }
         Ok(())
+    }
+
+    /// Sends what was written up to the last long value, and that one. Returns how much of `output` that was.
+    async fn send_long(&mut self) -> io::Result<usize> {
+        let write = async {
+            let mut sent = 0;
+            for (at, value) in self.long.drain(..) {
+                self.stream.write_all(&self.output[sent..at]).await?;
+                self.stream.write_all(value.bytes()).await?;
+                sent = at;
+            }
+            Ok(sent)
+        };
+        waited(WaitEvent::ClientWrite, Object::NONE, write).await
     }
 
     /// The next whole message's place in the input, reading as needed; `None` when the client has gone.
