@@ -2,10 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use crate::client::{Answer, Client};
 use crate::server::Home;
 
 /// Far above what a short statement takes, far below what the values take.
 const SOON: Duration = Duration::from_secs(4);
+
+/// The answer, and how long it took: of the first call that is not refused because values that were given up have still to let go
+/// of their memory.
+fn once_there_is_room(client: &mut Client, sql: &str) -> (Duration, Answer) {
+    let first = Instant::now();
+    loop {
+        let began = Instant::now();
+        let answer = client.query(sql).expect("an answer");
+        if answer.code() != "53200" || first.elapsed() > 4 * SOON {
+            return (began.elapsed(), answer);
+        }
+    }
+}
 
 #[test]
 fn a_timeout_ends_a_long_value() {
@@ -21,9 +35,8 @@ fn a_timeout_ends_a_long_value() {
         "md5(repeat(random()::text, 20000000))",
         "(select count(*) from regexp_split_to_table(repeat('ab', 4000000), 'b'))",
     ] {
-        let began = Instant::now();
-        let answer = client.query(&format!("select {value}")).expect("an answer");
-        assert!(began.elapsed() < SOON, "{value}: {:?}", began.elapsed());
+        let (took, answer) = once_there_is_room(&mut client, &format!("select {value}"));
+        assert!(took < SOON, "{value}: {took:?}");
         // A fast machine may be done before.
         if answer.error().is_some() {
             assert_eq!(answer.code(), "57014", "{value}: {answer:?}");
@@ -32,15 +45,8 @@ fn a_timeout_ends_a_long_value() {
     client.run("reset statement_timeout");
     let hashed = client.run("select md5(repeat('a', 200000))");
     assert_eq!(hashed.value(), "561b1994f6baacd6e5eaf4baaa12849f");
-    // What was given up may still have to let go of its memory.
-    let began = Instant::now();
-    let replaced = loop {
-        let sql = "select length(replace(repeat('ab', 100000), 'a', 'ccc'))";
-        let answer = client.query(sql).expect("an answer");
-        if answer.error().is_none() || answer.code() != "53200" || began.elapsed() > SOON {
-            break answer;
-        }
-    };
+    let replace = "select length(replace(repeat('ab', 100000), 'a', 'ccc'))";
+    let (_, replaced) = once_there_is_room(&mut client, replace);
     assert_eq!(replaced.value(), "400000");
     home.assert_no_panic();
 }
