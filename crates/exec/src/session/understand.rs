@@ -83,6 +83,9 @@ fn estimate_rows(def: &TableDef, pages: u32) -> f64 {
     f64::from(pages) * (8160 / (OVERHEAD + width).max(1)).max(1) as f64
 }
 
+/// Bytes of a text that is understood on the event loop in any case.
+const SHORT_TEXT: usize = 1 << 13;
+
 /// Where a session's names are sought.
 #[derive(Clone)]
 struct Names {
@@ -317,9 +320,10 @@ impl Session {
         };
         let names = self.names(&catalog);
         let (catalog, engine) = (Arc::clone(&catalog), self.engine.clone());
+        let short = sql.len() < SHORT_TEXT;
         let (statement, sql) = (statement.clone(), Arc::<str>::from(sql));
         let params = params.to_vec();
-        self.aside(move |eval| {
+        let work = move |eval: EvalContext<'_>| {
             // EXECUTE, whose parameters are asked for, is no data statement.
             let bound = names.bind(&statement, &sql, &params, (&catalog, eval), &|_| None)?;
             let BoundStatement::Query(query) = bound.statement else {
@@ -330,8 +334,14 @@ impl Session {
                 plan: Arc::new(ways.plan(*query, &engine, (&catalog, eval))?),
                 notices: bound.notices,
             })
-        })
-        .await
+        };
+        if short {
+            // Constants that take long are left alone while it is planned here.
+            let catalog = self.catalog();
+            let host = self.host(&catalog);
+            return work(host.eval());
+        }
+        self.aside(work).await
     }
 
     /// The same, with what is known of it from then on. Where its parameters choose among many partitions it is to be planned for
