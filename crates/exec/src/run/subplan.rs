@@ -182,19 +182,11 @@ fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> S
             whole.release(cx);
             Ok(Datum::array(Array::from_items(element, items)))
         }
-        SubPlanKind::Any { left, compare } => {
+        SubPlanKind::Any { left, compare } | SubPlanKind::All { left, compare } => {
             let question = Question {
                 left,
                 compare,
-                all: false,
-            };
-            answers.answer(&question, rows, row, kept, cx)
-        }
-        SubPlanKind::All { left, compare } => {
-            let question = Question {
-                left,
-                compare,
-                all: true,
+                all: matches!(sub.kind, SubPlanKind::All { .. }),
             };
             answers.answer(&question, rows, row, kept, cx)
         }

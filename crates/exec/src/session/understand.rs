@@ -87,7 +87,6 @@ fn estimate_rows(def: &TableDef, pages: u32) -> f64 {
 const SHORT_TEXT: usize = 1 << 13;
 
 /// Where a session's names are sought.
-#[derive(Clone)]
 struct Names {
     search_path: Vec<Oid>,
     creation_schema: Option<Oid>,
@@ -96,7 +95,6 @@ struct Names {
 }
 
 /// What a session's settings let plans do.
-#[derive(Clone)]
 struct Ways {
     temporary_schema: Option<Oid>,
     enable_seqscan: bool,

@@ -6,7 +6,7 @@ use throng_sql::query::JoinKind;
 use throng_types::Datum;
 
 use super::sorted::{Found, SortedSides};
-use super::{combine, passes};
+use super::{alone, combine, passes};
 use crate::run::context::Kept;
 use crate::run::hashed::{self, Key, RowTable};
 use crate::run::{BoxOperator, Cx, Operator, Row, Step};
@@ -297,14 +297,8 @@ impl Operator for HashJoinOp {
                     }
                 }
                 HashState::Extend => {
-                    let width = if self.plan.kind == JoinKind::Anti {
-                        0
-                    } else {
-                        self.right_width
-                    };
-                    combine(row, &self.left_row, None, width);
-                    let shown = passes(&self.plan.filter, cx, row)?;
-                    cx.evaluated();
+                    let (plan, width) = (self.plan, self.right_width);
+                    let shown = alone(row, &self.left_row, plan.kind, width, &plan.filter, cx)?;
                     self.state = HashState::NeedLeft;
                     if shown {
                         return Ok(true);

@@ -31,6 +31,25 @@ fn passes(condition: &'static Option<Expr>, cx: &mut Cx, row: &[Datum]) -> Step<
     }
 }
 
+/// Makes the row of a left one without partner; whether a condition lets it through.
+fn alone(
+    row: &mut Row,
+    left: &[Datum],
+    kind: JoinKind,
+    right_width: usize,
+    filter: &'static Option<Expr>,
+    cx: &mut Cx,
+) -> Step<bool> {
+    let width = match kind {
+        JoinKind::Anti => 0,
+        _ => right_width,
+    };
+    combine(row, left, None, width);
+    let shown = passes(filter, cx, row)?;
+    cx.evaluated();
+    Ok(shown)
+}
+
 /// For each left row, runs the right side anew. Kinds: inner, left, semi, anti.
 pub struct NestedLoopJoin {
     plan: &'static NestedLoop,
@@ -144,14 +163,8 @@ impl Operator for NestedLoopJoin {
                     }
                 }
                 LoopState::Extend => {
-                    let width = if self.plan.kind == JoinKind::Anti {
-                        0
-                    } else {
-                        self.right_width
-                    };
-                    combine(row, &self.left_row, None, width);
-                    let shown = passes(&self.plan.filter, cx, row)?;
-                    cx.evaluated();
+                    let (plan, width) = (self.plan, self.right_width);
+                    let shown = alone(row, &self.left_row, plan.kind, width, &plan.filter, cx)?;
                     self.state = LoopState::NeedLeft;
                     if shown {
                         return Ok(true);
