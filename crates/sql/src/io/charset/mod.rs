@@ -343,7 +343,12 @@ mod tests {
         assert!(ALIASES.iter().all(|(alias, _)| plain(alias) == *alias));
     }
 
-    /// Every character of a table comes back from its bytes, whatever piece it is cut into.
+    /// Written in a way that is not read again, in PostgreSQL too: as an ASCII character, or as half of one.
+    fn is_one_way(name: &str, c: char) -> bool {
+        matches!((name, c), (_, '\u{a5}' | '\u{203e}') | ("GBK", '€'))
+    }
+
+    /// Every character of a table comes back from its bytes.
     #[test]
     fn characters_come_back() {
         let mut converted = 0;
@@ -355,7 +360,7 @@ mod tests {
             converted += 1;
             for c in (1..=0xffff).filter_map(char::from_u32) {
                 let mut bytes = Vec::new();
-                if !table.write(c, &mut bytes) || matches!(c, '\u{a5}' | '\u{203e}') {
+                if !table.write(c, &mut bytes) || is_one_way(name, c) {
                     continue;
                 }
                 let text = charset
