@@ -15,6 +15,7 @@ mod codec;
 mod file;
 mod list;
 mod merge;
+mod runs;
 mod sorter;
 
 pub use file::{SpillFile, SpillSpace};

@@ -6,7 +6,6 @@
 //! Rows with equal keys come in the order in which they were added. As in Knuth's external merge sort, each level of merges
 //! writes all rows once; with a fan-in of sixteen at least, a thousand runs take two.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use throng_types::{Datum, Result};
@@ -14,6 +13,7 @@ use throng_types::{Datum, Result};
 use super::codec::read_row;
 use super::file::SpillFile;
 use super::merge::{Merge, key_of, record_of, row_of, write_record};
+use super::runs::Runs;
 use crate::run::context::Kept;
 use crate::run::hashed::row_bytes;
 use crate::run::{Cx, Row, Step};
@@ -32,7 +32,7 @@ const FAN_IN: Range<usize> = 16..256;
 #[derive(Default)]
 pub struct Sorter {
     /// Keys with their rows: all of them where there is no file, else those that are yet to be written.
-    rows: VecDeque<(Box<[u8]>, Row)>,
+    rows: Runs,
     kept: Kept,
     file: Option<Box<InFile>>,
     /// All rows have been added, and those in memory are in order.
@@ -81,7 +81,7 @@ impl Sorter {
                 if !fits {
                     self.kept.insist(bytes, cx);
                 }
-                self.rows.push_back((key, row));
+                self.rows.add((key, row));
                 self.write(WRITTEN_A_ROW, cx)
             }
         }
@@ -92,13 +92,12 @@ impl Sorter {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        for (key, row) in self.rows.drain(..most.min(self.rows.len())) {
+        for (key, row) in (0..most).map_while(|_| self.rows.take()) {
             self.kept.give_back(key.len() + row_bytes(&row), cx);
             file.add(&key, &row, cx)?;
         }
         if self.rows.is_empty() {
             self.kept.release(cx);
-            self.rows = VecDeque::new();
         }
         Ok(())
     }
@@ -111,10 +110,7 @@ impl Sorter {
         }
         match &mut self.file {
             _ if self.sorted => {}
-            None => {
-                let rows = self.rows.make_contiguous();
-                rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-            }
+            None => self.rows.finish(),
             Some(file) => file.finish(cx)?,
         }
         self.sorted = true;
@@ -129,7 +125,7 @@ impl Sorter {
         if let Some(file) = &mut self.file {
             return file.next(&mut self.key, row);
         }
-        let Some((key, next)) = self.rows.pop_front() else {
+        let Some((key, next)) = self.rows.next() else {
             return Ok(false);
         };
         self.kept.give_back(key.len() + row_bytes(&next), cx);
