@@ -132,7 +132,7 @@ pub fn answered(site: Site<'_>, cx: &Cx) -> Option<Datum> {
 /// Calls a function here if that does not take long, else finds what it has given elsewhere, or stops for it.
 #[inline]
 pub fn call(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
-    if interrupt::are_long(args) || cx.env.effects.has_more() {
+    if interrupt::is_for_another_thread(args) || cx.env.effects.has_more() {
         return found_or_stop(callee, args, site, cx);
     }
     match interrupt::bounded(|| callee.call(&cx.eval, args)) {
@@ -166,7 +166,7 @@ pub fn start(
             Some(Outcome::Value(_)) | None => {}
         }
     }
-    let here = match interrupt::are_long(args) {
+    let here = match interrupt::is_for_another_thread(args) {
         true => None,
         false => interrupt::bounded(|| begin(&cx.eval, args)),
     };
@@ -210,7 +210,7 @@ fn found_or_stop(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Ste
         Some(Outcome::AsksSession) => return Ok(callee.call(&cx.eval, args)?),
         Some(Outcome::Rows(_)) | None => {}
     }
-    let here = match interrupt::are_long(args) {
+    let here = match interrupt::is_for_another_thread(args) {
         true => None,
         false => interrupt::bounded(|| callee.call(&cx.eval, args)),
     };

@@ -7,10 +7,11 @@
 //! | --- | --- | --- |
 //! | an event loop, within [`bounded`] | an error, once the work takes longer than [`TURN`] | the value is computed anew on another thread, and others have the core meanwhile |
 //! | one that computes for a session, within [`until`] | an error, once nobody waits for the value any longer | a cancel or a timeout ends it |
+//! | any, within [`briefly`] | an error, once the work takes longer than [`TURN`] | the value is computed when it is needed |
 //! | any other | nothing | |
 //!
-//! The error goes up as any other does. It is never the value's: [`bounded`] tells its caller that the work was broken off,
-//! whatever became of the error on its way.
+//! The error goes up as any other does. It is never the value's: [`bounded`] and [`briefly`] tell their caller that the work was
+//! broken off, whatever became of the error on its way.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -46,10 +47,16 @@ fn is_long(value: &Datum) -> bool {
     }
 }
 
-/// Whether a call with these arguments is for another thread than this one.
+/// Whether most work on these values is longer than a turn.
 #[inline]
 pub fn are_long(args: &[Datum]) -> bool {
-    args.iter().any(is_long) && MODE.get() == Mode::Free
+    args.iter().any(is_long)
+}
+
+/// Whether a call with these arguments is for another thread than this one.
+#[inline]
+pub fn is_for_another_thread(args: &[Datum]) -> bool {
+    are_long(args) && MODE.get() == Mode::Free
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,44 +137,47 @@ fn broken_off() -> Error {
 /// Runs `f` on an event loop; None where it was broken off because it takes too long there.
 #[inline]
 pub fn bounded<T>(f: impl FnOnce() -> T) -> Option<T> {
-    if MODE.get() != Mode::Free {
-        return Some(f());
+    match MODE.get() {
+        Mode::Free => for_a_turn(f, Before(Mode::Free, None)),
+        _ => Some(f()),
     }
-    let free = Free::after(Mode::Bounded);
+}
+
+/// Runs `f` on any thread; None where it was broken off because it takes longer than a turn.
+pub fn briefly<T>(f: impl FnOnce() -> T) -> Option<T> {
+    for_a_turn(f, Before(MODE.get(), BEGAN.take()))
+}
+
+#[inline]
+fn for_a_turn<T>(f: impl FnOnce() -> T, before: Before) -> Option<T> {
+    MODE.set(Mode::Bounded);
     let value = f();
     let broken = MODE.get() == Mode::Broken;
-    drop(free);
+    drop(before);
     match broken {
         false => Some(value),
         true => None,
     }
 }
 
-/// Nothing is told to this thread any more once it is dropped, by a panic too.
-struct Free;
+/// What is told to this thread once this is dropped, by a panic too.
+struct Before(Mode, Option<Instant>);
 
-impl Free {
-    #[inline]
-    fn after(mode: Mode) -> Free {
-        MODE.set(mode);
-        Free
-    }
-}
-
-impl Drop for Free {
+impl Drop for Before {
     #[inline]
     fn drop(&mut self) {
-        MODE.set(Mode::Free);
-        BEGAN.set(None);
+        MODE.set(self.0);
+        BEGAN.set(self.1);
     }
 }
 
 /// Runs `f` on a thread of its own, until `unwanted` is set.
 pub fn until<T>(unwanted: &Arc<AtomicBool>, f: impl FnOnce() -> T) -> T {
     UNWANTED.with_borrow_mut(|kept| *kept = Some(unwanted.clone()));
-    let free = Free::after(Mode::Until);
+    let before = Before(Mode::Free, None);
+    MODE.set(Mode::Until);
     let value = f();
-    drop(free);
+    drop(before);
     UNWANTED.with_borrow_mut(|kept| *kept = None);
     value
 }
@@ -197,6 +207,18 @@ mod tests {
         assert_eq!(bounded(|| 7), Some(7));
         assert!(bounded(|| expect(MUCH + 1).is_ok()).is_none());
         assert!(expect(MUCH + 1).is_ok(), "nobody waits here");
+    }
+
+    #[test]
+    fn what_is_broken_off_within_goes_no_further() {
+        assert_eq!(bounded(|| briefly(forever).is_none()), Some(true));
+        assert_eq!(
+            bounded(|| briefly(|| expect(MUCH + 1)).is_none()),
+            Some(true)
+        );
+        let never = Arc::new(AtomicBool::new(false));
+        assert!(until(&never, || briefly(forever).is_none() && poll().is_ok()));
+        assert!(until(&never, || bounded(|| expect(MUCH + 1).is_ok()).is_some()));
     }
 
     #[test]

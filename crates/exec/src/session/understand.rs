@@ -83,9 +83,6 @@ fn estimate_rows(def: &TableDef, pages: u32) -> f64 {
     f64::from(pages) * (8160 / (OVERHEAD + width).max(1)).max(1) as f64
 }
 
-/// Bytes of a text that is understood on the event loop in any case.
-const SHORT_TEXT: usize = 1 << 13;
-
 /// Where a session's names are sought.
 struct Names {
     search_path: Vec<Oid>,
@@ -210,6 +207,24 @@ pub(super) struct Understood {
     pub notices: Vec<Error>,
 }
 
+fn understand(
+    (statement, sql, params): (&Statement, &str, &[SqlType]),
+    (names, ways): &(Names, Ways),
+    engine: &Engine,
+    by: (&Catalog, EvalContext<'_>),
+) -> Result<Understood> {
+    // EXECUTE, whose parameters are asked for, is no data statement.
+    let bound = names.bind(statement, sql, params, by, &|_| None)?;
+    let BoundStatement::Query(query) = bound.statement else {
+        return Err(Error::internal("a data statement that is none"));
+    };
+    Ok(Understood {
+        params: declared::as_declared(&query.params, params),
+        plan: Arc::new(ways.plan(*query, engine, by)?),
+        notices: bound.notices,
+    })
+}
+
 impl Session {
     fn names(&self, catalog: &Catalog) -> Names {
         let role = self.role();
@@ -316,30 +331,25 @@ impl Session {
             most_unknown,
             ..self.ways(&catalog)
         };
-        let names = self.names(&catalog);
+        let by = (self.names(&catalog), ways);
+        let here = self.within_a_turn(&|eval| {
+            understand(
+                (statement, sql, params),
+                &by,
+                &self.engine,
+                (&**catalog, eval),
+            )
+        });
+        if let Some(understood) = here {
+            return understood;
+        }
         let (catalog, engine) = (Arc::clone(&catalog), self.engine.clone());
-        let short = sql.len() < SHORT_TEXT;
         let (statement, sql) = (statement.clone(), Arc::<str>::from(sql));
         let params = params.to_vec();
-        let work = move |eval: EvalContext<'_>| {
-            // EXECUTE, whose parameters are asked for, is no data statement.
-            let bound = names.bind(&statement, &sql, &params, (&catalog, eval), &|_| None)?;
-            let BoundStatement::Query(query) = bound.statement else {
-                return Err(Error::internal("a data statement that is none"));
-            };
-            Ok(Understood {
-                params: declared::as_declared(&query.params, &params),
-                plan: Arc::new(ways.plan(*query, &engine, (&catalog, eval))?),
-                notices: bound.notices,
-            })
+        let there = move |eval: EvalContext<'_>| {
+            understand((&statement, &sql, &params), &by, &engine, (&catalog, eval))
         };
-        if short {
-            // Constants that take long are left alone while it is planned here.
-            let catalog = self.catalog();
-            let host = self.host(&catalog);
-            return work(host.eval());
-        }
-        self.aside(work).await
+        Box::pin(self.on_a_thread(there)).await
     }
 
     /// The same, with what is known of it from then on. Where its parameters choose among many partitions it is to be planned for

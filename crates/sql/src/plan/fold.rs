@@ -23,7 +23,7 @@ fn constants(exprs: &[Expr]) -> Option<Vec<Datum>> {
 fn soon(args: &[Datum], call: impl FnOnce(&[Datum]) -> EvalResult) -> Option<EvalResult> {
     match interrupt::are_long(args) {
         true => None,
-        false => interrupt::bounded(|| call(args)),
+        false => interrupt::briefly(|| call(args)),
     }
 }
 
