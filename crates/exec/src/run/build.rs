@@ -377,9 +377,10 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         Node::VirtualScan {
             table,
             columns,
+            key,
             filter,
             ..
-        } => Box::new(VirtualScanOp::new(table, columns, filter)),
+        } => Box::new(VirtualScanOp::new(table, columns, key, filter)),
         Node::RowsFrom {
             inputs, ordinality, ..
         } => {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_access::{Fetched, TupleBatch};
 use throng_buffer::Ring;
+use throng_sql::catalog::{Key, Left};
 use throng_sql::expr::{Expr, system};
 use throng_sql::plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
 use throng_sql::tablesample::Taken;
@@ -659,12 +660,14 @@ impl Operator for IndexScanOp {
     }
 }
 
-/// The rows of a system catalog, computed from the statement's catalog when the scan begins.
+/// The rows of a system catalog, computed from the statement's catalog while they are read.
 pub struct VirtualScanOp {
     table: &'static throng_sql::catalog::VirtualTable,
     columns: &'static [i16],
+    key: &'static Option<(Key, KeyMatch)>,
     filter: &'static Option<Expr>,
-    rows: Option<std::vec::IntoIter<Row>>,
+    left: Option<Left>,
+    rows: std::vec::IntoIter<Row>,
     pending: Row,
     have_pending: bool,
 }
@@ -673,16 +676,56 @@ impl VirtualScanOp {
     pub fn new(
         table: &'static throng_sql::catalog::VirtualTable,
         columns: &'static [i16],
+        key: &'static Option<(Key, KeyMatch)>,
         filter: &'static Option<Expr>,
     ) -> VirtualScanOp {
         VirtualScanOp {
             table,
             columns,
+            key,
             filter,
-            rows: None,
+            left: None,
+            rows: Vec::new().into_iter(),
             pending: Row::new(),
             have_pending: false,
         }
+    }
+}
+
+impl VirtualScanOp {
+    fn begin(&self, cx: &mut Cx) -> Step<Left> {
+        self.table.must_be_readable()?;
+        let (key, values) = match self.key {
+            None | Some((_, KeyMatch::IsNull)) => return Ok(self.table.all(cx.env.catalog)),
+            Some((key, KeyMatch::Eq(value))) => (key, vec![eval(value, &[], cx)?]),
+            Some((key, KeyMatch::Any(values))) => match eval(values, &[], cx)? {
+                Datum::Array(values) => (key, values.items.clone()),
+                _ => (key, Vec::new()),
+            },
+        };
+        Ok(self.table.by_key(*key, &values, cx.env.catalog))
+    }
+
+    /// The next row with all its columns.
+    fn next_whole(&mut self, cx: &mut Cx) -> Step<Option<Row>> {
+        /// Making a piece's rows takes as long as looking at so many.
+        const WORK: u32 = 256;
+        let mut left = match self.left.take() {
+            Some(left) => left,
+            None => self.begin(cx)?,
+        };
+        let row = loop {
+            if let Some(row) = self.rows.next() {
+                break Some(row);
+            }
+            cx.worked(WORK);
+            match (self.table).next_rows(&mut left, cx.env.catalog, cx.env.system) {
+                Some(rows) => self.rows = rows.into_iter(),
+                None => break None,
+            }
+        };
+        self.left = Some(left);
+        Ok(row)
     }
 }
 
@@ -690,13 +733,8 @@ impl Operator for VirtualScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         loop {
             if !self.have_pending {
-                if self.rows.is_none() {
-                    self.table.must_be_readable()?;
-                }
-                let rows = self.rows.get_or_insert_with(|| {
-                    self.table.rows(cx.env.catalog, cx.env.system).into_iter()
-                });
-                let Some(whole) = rows.next() else {
+                cx.tick()?;
+                let Some(whole) = self.next_whole(cx)? else {
                     return Ok(false);
                 };
                 self.pending.clear();
@@ -715,7 +753,8 @@ impl Operator for VirtualScanOp {
     }
 
     fn rewind(&mut self, _: &mut Cx) {
-        self.rows = None;
+        self.left = None;
+        self.rows = Vec::new().into_iter();
         self.have_pending = false;
     }
 }

@@ -40,7 +40,7 @@ pub use def::{
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
 pub use membership::Through;
-pub use system::{SystemState, VirtualTable};
+pub use system::{Key, Left, SystemState, VirtualTable};
 
 /// Oids PostgreSQL gives to what it is born with.
 pub mod builtin {
@@ -181,6 +181,8 @@ pub struct Catalog {
     objects: Map<Oid, Object>,
     /// The oids of each kind's, by [`ObjectKind::place`].
     kinds: [Oids; ObjectKind::COUNT],
+    /// What is built in is not listed: see [`system`].
+    without_built_in: bool,
     /// Tables, indexes and sequences share one name space per schema.
     relations: Map<(Oid, String), Oid>,
     types: Map<(Oid, String), Oid>,

@@ -10,7 +10,7 @@ use super::{
     SeqScan, TableLock, like,
 };
 use crate::bind::same_term;
-use crate::catalog::{IndexDef, IndexMethod, TableDef};
+use crate::catalog::{self, IndexDef, IndexMethod, TableDef, VirtualTable};
 use crate::expr::{Expr, RelId, system};
 use crate::func::{Strategy, operator_by_oid};
 use crate::tablesample::Sample;
@@ -616,16 +616,42 @@ impl Planner<'_> {
         })
     }
 
+    fn placed_match(&mut self, matching: Match) -> Result<KeyMatch> {
+        let nothing = Columns::default();
+        Ok(match matching {
+            Match::Eq(e) => KeyMatch::Eq(self.place(e, &nothing)?),
+            Match::Any(e) => KeyMatch::Any(self.place(e, &nothing)?),
+            Match::IsNull => KeyMatch::IsNull,
+        })
+    }
+
+    /// By which of its columns a virtual relation is read.
+    pub(super) fn virtual_key(
+        &mut self,
+        rel: RelId,
+        table: &VirtualTable,
+        conditions: &[Expr],
+    ) -> Result<Option<(catalog::Key, KeyMatch)>> {
+        let conditions: Vec<&Expr> = conditions.iter().collect();
+        let mut keys = table.key_columns();
+        let found = keys.find_map(|(column, key)| {
+            match find_match(&conditions, rel, Key::Column(column))? {
+                (_, Match::IsNull) => None,
+                (_, matching) => Some((key, matching)),
+            }
+        });
+        let Some((key, matching)) = found else {
+            return Ok(None);
+        };
+        Ok(Some((key, self.placed_match(matching)?)))
+    }
+
     /// A stretch as it is read: its expressions have no input row.
     fn placed(&mut self, span: Span) -> Result<KeySpan> {
         let nothing = Columns::default();
         let mut prefix = Vec::with_capacity(span.prefix.len());
         for matching in span.prefix {
-            prefix.push(match matching {
-                Match::Eq(e) => KeyMatch::Eq(self.place(e, &nothing)?),
-                Match::Any(e) => KeyMatch::Any(self.place(e, &nothing)?),
-                Match::IsNull => KeyMatch::IsNull,
-            });
+            prefix.push(self.placed_match(matching)?);
         }
         let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
             end.map(|(value, inclusive)| {

@@ -55,11 +55,17 @@ impl Planner<'_> {
                     })
                     .collect();
                 let places = Columns::of(rel.id, columns.iter().copied());
+                let key = self.virtual_key(rel.id, table, &conditions)?;
                 let filter = Expr::all_of(self.place_all(conditions, &places)?);
+                let objects = table.objects(self.ctx.catalog) as f64;
+                let (total, rows) = match key {
+                    Some(_) => (1.0, 10.0),
+                    None => ((objects / 10.0).max(10.0), objects.max(100.0)),
+                };
                 let cost = Cost {
                     startup: 0.0,
-                    total: 10.0,
-                    rows: 100.0,
+                    total,
+                    rows,
                     width: 64,
                 };
                 let alias = rel.alias.clone();
@@ -68,6 +74,7 @@ impl Planner<'_> {
                     alias,
                     table,
                     columns,
+                    key,
                     filter,
                 };
                 let plan = self.node(node, types, cost);

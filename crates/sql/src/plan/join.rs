@@ -18,7 +18,7 @@ use super::{Built, Node, Planner};
 use super::{alternatives, cost, from};
 use crate::expr::{Expr, RelId};
 use crate::func::{Operator, Strategy};
-use crate::query::{FromItem, JoinKind, RelKind};
+use crate::query::{FromItem, JoinKind, Rel, RelKind};
 
 /// The most pairs of rows that a join which need not be looked at one by one may look at where `enable_hashjoin` is off.
 const MOST_PAIRS: f64 = 1e7;
@@ -679,11 +679,19 @@ fn with_keys(member: &Member<'_>, on: &[Expr]) -> Vec<Expr> {
     all
 }
 
+fn has_keys(rel: &Rel) -> bool {
+    match &rel.kind {
+        RelKind::Table(_) => true,
+        RelKind::Virtual(table) => table.key_columns().next().is_some(),
+        _ => false,
+    }
+}
+
 fn is_table(item: &Item<'_>) -> bool {
     match item {
-        Item::From(FromItem::Rel(rel)) => matches!(rel.kind, RelKind::Table(_)),
+        Item::From(FromItem::Rel(rel)) => has_keys(rel),
         Item::Inner(Inner::From(items)) => match &items[..] {
-            [FromItem::Rel(rel)] => matches!(rel.kind, RelKind::Table(_)),
+            [FromItem::Rel(rel)] => has_keys(rel),
             _ => false,
         },
         _ => false,
@@ -837,10 +845,10 @@ impl Joins for Search<'_, '_, '_> {
     }
 }
 
-/// Whether a table is read through indexes alone.
+/// Whether a table is read through indexes alone, or a virtual one by key.
 fn is_by_key(plan: &super::Plan) -> bool {
     match &plan.node {
-        Node::IndexScan(_) => true,
+        Node::IndexScan(_) | Node::VirtualScan { key: Some(_), .. } => true,
         Node::Append(append) => append.inputs.iter().all(|input| is_by_key(&input.plan)),
         _ => false,
     }

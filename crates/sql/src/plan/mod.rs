@@ -713,7 +713,12 @@ impl Plan {
                 scan.spans.iter().for_each(|span| span.for_each_expr(f));
                 scan.condition.iter().chain(&scan.filter).for_each(f);
             }
-            Node::VirtualScan { filter, .. } => filter.iter().for_each(f),
+            Node::VirtualScan { key, filter, .. } => {
+                if let Some((_, matching)) = key {
+                    matching.for_each_expr(f);
+                }
+                filter.iter().for_each(f);
+            }
             Node::CteScan { args, filter, .. } => {
                 args.iter().for_each(|(_, e)| f(e));
                 filter.iter().for_each(f);

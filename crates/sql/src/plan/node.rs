@@ -20,7 +20,7 @@ use std::sync::Arc;
 use throng_types::{Oid, SqlType};
 
 use super::leaf_locks::LeafLocks;
-use crate::catalog::{IndexDef, TableDef, VirtualTable};
+use crate::catalog::{self, IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
 use crate::func::Function;
 use crate::query::{CheckOf, JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
@@ -197,6 +197,8 @@ pub enum Node {
         alias: String,
         table: &'static VirtualTable,
         columns: Vec<i16>,
+        /// What of it is read: rows with these values, perhaps with others. None: all.
+        key: Option<(catalog::Key, KeyMatch)>,
         filter: Option<Expr>,
     },
     FunctionScan(FunctionScan),
@@ -393,12 +395,9 @@ impl KeySpan {
     }
 
     pub(super) fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
-        for matching in &self.prefix {
-            match matching {
-                KeyMatch::Eq(e) | KeyMatch::Any(e) => f(e),
-                KeyMatch::IsNull => {}
-            }
-        }
+        self.prefix
+            .iter()
+            .for_each(|matching| matching.for_each_expr(f));
         let bounds = self.lower.iter().chain(&self.upper);
         bounds.for_each(|bound| f(&bound.value));
     }
@@ -413,6 +412,15 @@ pub enum KeyMatch {
     /// Any element of an array: several ranges, in index order, each once.
     Any(Expr),
     IsNull,
+}
+
+impl KeyMatch {
+    pub(super) fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            KeyMatch::Eq(e) | KeyMatch::Any(e) => f(e),
+            KeyMatch::IsNull => {}
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

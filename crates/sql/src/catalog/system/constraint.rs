@@ -162,7 +162,10 @@ fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> C
 }
 
 pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = listed::pg_constraint();
+    let mut rows = match catalog.has_built_in() {
+        true => listed::pg_constraint(),
+        false => Rows::new(),
+    };
     for table in catalog.tables() {
         for constraint in catalog.constraints_of(table.oid) {
             rows.push(stored(catalog, table, constraint).row(catalog));
@@ -364,7 +367,10 @@ fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
 }
 
 pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = super::extension::members();
+    let mut rows = match catalog.has_built_in() {
+        true => super::extension::members(),
+        false => Rows::new(),
+    };
     for table in catalog.tables() {
         table_dependencies(catalog, table, &mut rows);
     }

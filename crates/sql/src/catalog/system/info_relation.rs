@@ -98,6 +98,12 @@ pub(super) fn schemata(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         .collect()
 }
 
+/// The virtual relations, where they are listed.
+fn built_in(catalog: &Catalog) -> impl Iterator<Item = &'static VirtualTable> {
+    let listed = catalog.has_built_in();
+    all().iter().copied().filter(move |_| listed)
+}
+
 fn table_row(catalog: &Catalog, schema: Oid, name: &str, kind: u8) -> Vec<Datum> {
     let table = kind == b'r';
     row![
@@ -117,9 +123,7 @@ fn table_row(catalog: &Catalog, schema: Oid, name: &str, kind: u8) -> Vec<Datum>
 }
 
 pub(super) fn tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let system = all()
-        .iter()
-        .map(|t| table_row(catalog, t.schema, t.name, t.relkind()));
+    let system = built_in(catalog).map(|t| table_row(catalog, t.schema, t.name, t.relkind()));
     let own = own_tables(catalog, state).map(|t| table_row(catalog, t.schema, &t.name, b'r'));
     let views = own_views(catalog, state).map(|v| {
         let mut row = table_row(catalog, v.schema, &v.name, b'v');
@@ -483,8 +487,7 @@ fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
 }
 
 pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let mut rows: Rows = all()
-        .iter()
+    let mut rows: Rows = built_in(catalog)
         .flat_map(|t| virtual_columns(catalog, t))
         .collect();
     for table in own_tables(catalog, state) {

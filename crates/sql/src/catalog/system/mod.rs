@@ -17,6 +17,7 @@ mod info_routine;
 mod io_statistic;
 pub mod listed;
 pub(crate) mod operator_class;
+mod part;
 pub mod partition;
 mod relation;
 mod role;
@@ -41,6 +42,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::{Catalog, IndexDef, ViewDef, builtin};
+pub use part::{Key, Left};
 pub use waiting::{HolderInfo, StallInfo, StructureInfo, WaitInfo, WaitingInfo};
 
 /// The rows of a virtual relation.
@@ -93,9 +95,6 @@ impl VirtualTable {
             )),
             _ => Ok(()),
         }
-    }
-    pub fn rows(&self, catalog: &Catalog, state: &dyn SystemState) -> Rows {
-        (self.rows)(catalog, state)
     }
 }
 

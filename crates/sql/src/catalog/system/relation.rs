@@ -334,7 +334,7 @@ static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
 /// Where a row of `pg_class` has `relfrozenxid`; `relminmxid` follows.
 const FROZEN_XID: usize = 29;
 
-pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+fn built_in_classes(catalog: &Catalog) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
     if let Some(place) = place_of("pg_class", "relacl") {
         for (row, table) in rows.iter_mut().zip(all()) {
@@ -342,6 +342,14 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         }
     }
     rows.extend(listed::pg_class());
+    rows
+}
+
+pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows = match catalog.has_built_in() {
+        true => built_in_classes(catalog),
+        false => Rows::new(),
+    };
     let oldest = state.oldest_xid() as u32;
     rows.extend(catalog.tables().iter().map(|t| {
         let mut row = table_class(catalog, t, state).row();
@@ -591,8 +599,11 @@ fn has_default(column: &ColumnDef) -> bool {
 }
 
 pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = VIRTUAL_ATTRIBUTES.clone();
-    rows.extend(listed::pg_attribute());
+    let mut rows = Rows::new();
+    if catalog.has_built_in() {
+        rows.clone_from(&VIRTUAL_ATTRIBUTES);
+        rows.extend(listed::pg_attribute());
+    }
     for table in catalog.tables() {
         column_attributes(catalog, table, &mut rows);
     }
@@ -759,7 +770,10 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             predicate,
         ])
     };
-    let mut rows = listed::pg_index();
+    let mut rows = match catalog.has_built_in() {
+        true => listed::pg_index(),
+        false => Rows::new(),
+    };
     rows.extend(
         catalog
             .indexes()

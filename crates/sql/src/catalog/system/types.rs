@@ -225,7 +225,10 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
 }
 
 pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows: Rows = all_types().iter().map(type_row).collect();
+    let mut rows: Rows = match catalog.has_built_in() {
+        true => all_types().iter().map(type_row).collect(),
+        false => Rows::new(),
+    };
     for def in catalog.made_types() {
         if let Some(domain) = &def.domain {
             let base = type_info(domain.base.oid);
