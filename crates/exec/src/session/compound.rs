@@ -66,7 +66,8 @@ impl Session {
             with_data,
         });
         let create = Statement::CreateTable(Box::new(table));
-        let bound = self.bind_statement(&create, &known.sql, &known.params)?;
+        let bound = self.bind_command(&create, &known.sql, &known.params);
+        let bound = Box::pin(bound).await?;
         let BoundStatement::Ddl(ddl) = bound.statement else {
             return Err(Error::internal("CREATE TABLE that is no definition"));
         };

@@ -115,6 +115,53 @@ fn definitions_cost_what_they_change() {
 }
 
 #[test]
+fn catalogs_cost_what_is_asked_of_them() {
+    /// Of one table, as programs ask: by its name or oid, alone and in joins.
+    const ASKED: [&str; 8] = [
+        "select c.oid from pg_class c left join pg_namespace n on n.oid = c.relnamespace \
+            where c.relname = 't{n}' and n.nspname = 'public'",
+        "select a.attname, format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.adrelid) \
+            from pg_attribute a left join pg_attrdef d \
+            on a.attrelid = d.adrelid and a.attnum = d.adnum \
+            where a.attrelid = 't{n}'::regclass and a.attnum > 0 and not a.attisdropped",
+        "select a.attname from pg_index i join pg_attribute a \
+            on a.attrelid = i.indrelid and a.attnum = any (i.indkey) \
+            where i.indrelid = 't{n}'::regclass and i.indisprimary",
+        "select conname, pg_get_constraintdef(oid) from pg_constraint \
+            where conrelid = 't{n}'::regclass",
+        "select conname from pg_constraint where confrelid = 't{n}'::regclass",
+        "select (select count(*) from pg_trigger t where t.tgrelid = c.oid) \
+            from pg_class c where oid = 't{n}'::regclass",
+        "select typname from pg_type where oid = 't{n}'::regtype",
+        "select inhrelid::regclass from pg_inherits where inhparent = 't{n}'::regclass",
+    ];
+    let home = Home::new();
+    let server = served(&home);
+    let mut client = server.connect();
+    let make = |n: usize| {
+        format!("create table t{n} (id serial primary key, v text not null, check (id > 0))")
+    };
+    let ask = |n: usize| {
+        let asked = ASKED.iter().map(|sql| sql.replace("{n}", &n.to_string()));
+        asked.collect::<Vec<String>>().join(";")
+    };
+    client.run(&batch(0..100, make));
+    let mut measured = || {
+        (0..TRIES)
+            .map(|_| cost(&server, &mut client, &batch(0..100, ask)))
+            .min()
+    };
+    let few = measured().expect("some");
+    for hundred in 1..24 {
+        server
+            .connect()
+            .run(&batch(hundred * 100..(hundred + 1) * 100, make));
+    }
+    let many = measured().expect("some");
+    must_be_like("look-ups of one table", few, many);
+}
+
+#[test]
 fn temporary_tables_cost_what_they_are() {
     let home = Home::new();
     let server = served(&home);
