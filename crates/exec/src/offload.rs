@@ -458,6 +458,12 @@ impl Host for Outside {
     fn transaction_id(&self, _: bool) -> Result<Option<u64>, EvalStop> {
         self.asked()
     }
+    fn random_bits(&self) -> u64 {
+        self.unknown()
+    }
+    fn seed_random(&self, _: f64) -> Result<(), EvalStop> {
+        self.asked()
+    }
     fn nextval(&self, _: Oid) -> Result<i64, EvalStop> {
         self.asked()
     }

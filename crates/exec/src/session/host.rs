@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use throng_sql::catalog::system::routine;
 use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
+use throng_sql::func::random::Random;
 use throng_sql::func::{
     self, EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable,
 };
@@ -319,6 +320,17 @@ fn identifier(name: &str) -> Result<String> {
 impl Host for SessionHost<'_> {
     fn warn(&self, warning: Error) {
         self.session.warn(warning);
+    }
+    fn random_bits(&self) -> u64 {
+        let kept = &self.session.random;
+        let mut random = kept.get().unwrap_or_else(Random::unknown);
+        let bits = random.bits();
+        kept.set(Some(random));
+        bits
+    }
+    fn seed_random(&self, seed: f64) -> Result<(), EvalStop> {
+        self.session.random.set(Some(Random::seeded(seed)));
+        Ok(())
     }
     fn transaction_timestamp(&self) -> i64 {
         self.session.transaction_time()

@@ -75,6 +75,7 @@ use foldhash::fast::RandomState;
 use throng_observe::SessionWaits;
 use throng_sql::catalog::{Catalog, RoleDef, builtin};
 use throng_sql::command::{BoundStatement, Command};
+use throng_sql::func::random::Random;
 use throng_sql::io::FormatSettings;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_sync::fetch_span_ahead;
@@ -152,6 +153,8 @@ pub struct Session {
     published: RefCell<SharedCatalog>,
     /// Its version, and whether it [is plain](transaction::is_plain).
     published_version: Cell<u64>,
+    /// What `random()` draws from, once it has been asked.
+    random: Cell<Option<Random>>,
     published_is_plain: Cell<bool>,
     /// Who SET SESSION AUTHORIZATION made of who logged in, who SET ROLE did, and whose code runs.
     roles: RefCell<roles::Roles>,
@@ -326,6 +329,7 @@ impl Session {
             format_version: Cell::new(settings.version()),
             asked: Cell::new(asked::Asked::of(&settings)),
             published_version: Cell::new(catalog.version()),
+            random: Cell::new(None),
             published_is_plain: Cell::new(transaction::is_plain(&catalog)),
             published: RefCell::new(shared::catalog(catalog)),
             engine,

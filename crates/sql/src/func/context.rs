@@ -120,6 +120,14 @@ pub trait Host {
         let _ = name;
         None
     }
+    /// The session's random bits: the same after the same [`Host::seed_random`].
+    fn random_bits(&self) -> u64 {
+        rand::random()
+    }
+    fn seed_random(&self, seed: f64) -> Result<(), EvalStop> {
+        let _ = seed;
+        Err(Error::unsupported("setseed here").into())
+    }
     /// What the client is to be told beside the value.
     fn warn(&self, _: Error) {}
     /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.

@@ -6,7 +6,6 @@ use super::number::{
     numeric_abs, numeric_mod, numeric_power,
 };
 use super::{EvalContext, EvalResult, Function};
-use rand::Rng;
 use std::cmp::Ordering;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Numeric, oid::*};
@@ -299,31 +298,6 @@ fn numeric_fac(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Numeric::factorial(int(&args[0]))?.into())
 }
 
-fn drandom(_: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
-    Ok(rand::rng().random::<f64>().into())
-}
-#[cold]
-fn wrong_bounds() -> Error {
-    Error::new(
-        state::INVALID_PARAMETER_VALUE,
-        "lower bound must be less than or equal to upper bound",
-    )
-}
-fn random_between(args: &[Datum]) -> Result<i64, Error> {
-    let (low, high) = (int(&args[0]), int(&args[1]));
-    if low > high {
-        Err(wrong_bounds())
-    } else {
-        Ok(rand::rng().random_range(low..=high))
-    }
-}
-fn int4random(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(Datum::Int4(random_between(args)? as i32))
-}
-fn int8random(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(random_between(args)?.into())
-}
-
 #[cold]
 fn bucket_error(message: &str) -> Error {
     Error::new(throng_types::SqlState::new("2201G"), message)
@@ -466,9 +440,6 @@ functions! {
     1368 power(FLOAT8, FLOAT8) FLOAT8 dpow;
     2169 power(NUMERIC, NUMERIC) NUMERIC numeric_power;
     1609 radians(FLOAT8) FLOAT8 radians;
-    1598 random() FLOAT8 drandom, volatile;
-    6339 random(INT4, INT4) INT4 int4random, volatile;
-    6340 random(INT8, INT8) INT8 int8random, volatile;
     1342 round(FLOAT8) FLOAT8 dround;
     1707 round(NUMERIC, INT4) NUMERIC numeric_round;
     1708 round(NUMERIC) NUMERIC numeric_round0;

@@ -39,6 +39,7 @@ mod math;
 mod misc;
 pub mod named;
 pub mod number;
+pub mod random;
 mod regex;
 mod regex_func;
 mod registry;
@@ -111,6 +112,10 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: math::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: random::FUNCTIONS,
         ..Family::NONE
     },
     Family {
