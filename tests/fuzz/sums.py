@@ -118,7 +118,11 @@ class Counters:
             update {self.table} t set n = n + d where {self.where('x', 't.')};
             if found then return; end if;
             begin insert into {self.table} ({self.columns()}, n) values ({self.value('x')}, d); return;
-            exception when unique_violation then null; end; end loop; end $$""")
+            exception when unique_violation then
+                -- One snapshot for the whole transaction never sees the row that is in the way.
+                if current_setting('transaction_isolation') <> 'read committed' then
+                    raise exception 'another is in the way' using errcode = 'serialization_failure'; end if;
+            end; end loop; end $$""")
         if not self.deletes or self.rng.random() < 0.5:
             made.append(f"insert into t ({self.columns()}) select {self.value('g')} from generate_series(0, {self.keys - 1}) g")
             self.filled = True

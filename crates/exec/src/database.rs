@@ -9,7 +9,7 @@
 //! heap of the first database and published in every catalog. Everything below definitions (pages, transactions, locks, the
 //! log) knows nothing of databases: numbers of objects and files are given out for all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +38,27 @@ pub(crate) fn with_changes<'c>(
         }
     }
     Ok(edit.finish().0)
+}
+
+/// Definitions as a transaction has changed them.
+#[derive(Clone)]
+pub(crate) struct Own<C> {
+    pub catalog: C,
+    /// The version of the published catalog that they are changes of.
+    pub over: u64,
+}
+
+/// Whether a catalog has what these changes made.
+fn has_changes(catalog: &Catalog, changes: &[Change]) -> bool {
+    let mut seen = HashSet::new();
+    let mut last = changes.iter().rev().filter(|c| seen.insert(c.oid()));
+    last.all(|change| {
+        let object = catalog.object(change.oid());
+        match change {
+            Change::Put { json, .. } => object.is_some_and(|o| o.to_json() == *json),
+            Change::Delete { .. } => object.is_none(),
+        }
+    })
 }
 
 /// Transactions that a thread has ended.
@@ -96,10 +117,27 @@ impl Database {
     fn publish<'c>(&self, changes: impl IntoIterator<Item = &'c Change>) -> Result<()> {
         let mut current = self.catalog.write();
         let catalog = with_changes(&current, changes)?;
-        let version = catalog.version();
-        *current = Arc::new(catalog);
-        self.version.store(version, Ordering::Release);
+        self.replace(&mut current, Arc::new(catalog));
         Ok(())
+    }
+
+    /// The same where the transaction's own definitions are at hand: they are taken as they are unless others have published
+    /// meanwhile, so that it takes no longer the more they are.
+    fn publish_own(&self, changes: &[Change], own: Option<Own<Arc<Catalog>>>) -> Result<()> {
+        let mut current = self.catalog.write();
+        let catalog = match own {
+            Some(own) if own.over == current.version() => own.catalog,
+            _ => Arc::new(with_changes(&current, changes)?),
+        };
+        debug_assert!(has_changes(&catalog, changes));
+        self.replace(&mut current, catalog);
+        Ok(())
+    }
+
+    fn replace(&self, current: &mut Arc<Catalog>, catalog: Arc<Catalog>) {
+        let version = catalog.version();
+        *current = catalog;
+        self.version.store(version, Ordering::Release);
     }
 
     /// Counts a transaction that the calling thread has ended.
@@ -219,9 +257,14 @@ impl Databases {
     ///
     /// # Errors
     /// XX001 for a definition that cannot be read.
-    pub fn publish(&self, database: &Database, changes: &[Change]) -> Result<()> {
+    pub fn publish(
+        &self,
+        database: &Database,
+        changes: &[Change],
+        own: Option<Own<Arc<Catalog>>>,
+    ) -> Result<()> {
         let databases = self.by_oid.read();
-        database.publish(changes)?;
+        database.publish_own(changes, own)?;
         let shared = || changes.iter().filter(|change| change.is_shared());
         if shared().next().is_none() {
             return Ok(());

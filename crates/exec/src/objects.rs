@@ -213,9 +213,14 @@ pub async fn write(
     (own, first): (&Database, &Database),
     changes: &[Change],
 ) -> Result<()> {
+    /// Definitions written between two turns of others on this core.
+    const TURN: usize = 32;
     let mut written = HashSet::new();
     for change in changes.iter().rev() {
         if written.insert(change.oid()) {
+            if written.len().is_multiple_of(TURN) {
+                tokio::task::yield_now().await;
+            }
             let database = if change.is_shared() { first } else { own };
             write_one(store, txn, database, change).await?;
         }

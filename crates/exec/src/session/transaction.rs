@@ -23,6 +23,7 @@ use super::asked::Asked;
 use super::notify;
 use super::portal::Portal;
 use super::{Session, SharedCatalog, now, shared};
+use crate::database::Own;
 use crate::objects;
 use crate::write::deferred;
 
@@ -48,7 +49,7 @@ pub(super) struct Joined {
 pub(super) struct Transaction {
     pub txn: Txn,
     /// The definitions with this transaction's own changes, once it has made some.
-    own: RefCell<Option<Own>>,
+    own: RefCell<Option<Own<SharedCatalog>>>,
     pub changes: RefCell<Vec<Change>>,
     pub savepoints: RefCell<Vec<Savepoint>>,
     pub read_only: Cell<bool>,
@@ -61,21 +62,13 @@ pub(super) struct Transaction {
     pub used: Cell<bool>,
 }
 
-/// Definitions as a transaction has changed them.
-#[derive(Clone)]
-struct Own {
-    catalog: SharedCatalog,
-    /// The version of the published catalog that they are changes of.
-    over: u64,
-}
-
 pub(super) struct Savepoint {
     pub name: String,
     pub settings_mark: usize,
     roles_mark: usize,
     outbox_mark: notify::Mark,
     deferred_mark: deferred::Mark,
-    own: Option<Own>,
+    own: Option<Own<SharedCatalog>>,
     changes: usize,
     read_only: bool,
 }
@@ -279,11 +272,15 @@ impl Session {
                 return self.committed(Err(e));
             }
             let (engine, database) = (self.engine.clone(), self.database.clone());
+            let own = transaction.own.take().map(|own| Own {
+                catalog: Arc::clone(&own.catalog),
+                over: own.over,
+            });
             transaction.txn.on_commit(move |_| {
                 // The definitions were made by this server from the same text a moment ago.
                 engine
                     .databases
-                    .publish(&database, &changes)
+                    .publish(&database, &changes, own)
                     .expect("a definition that was written can be read");
             });
         }

@@ -27,6 +27,13 @@ enum Next {
     Leave(Outcome),
 }
 
+fn runs_statement(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Perform(_) | Op::Call(_) | Op::Sql { .. } | Op::Execute { .. }
+    )
+}
+
 impl Session {
     /// Runs a call to its end, or to where it ends the transaction.
     pub(super) async fn run_machine(&self, m: &mut Machine) -> Result<Outcome> {
@@ -61,7 +68,12 @@ impl Session {
             };
             m.frame.line.set(instr.line);
             m.frame.what.set(instr.what);
-            match self.step(m, &compiled.code, &instr.op).await {
+            let stepped = self.step(m, &compiled.code, &instr.op).await;
+            if runs_statement(&instr.op) {
+                // It may take as long as any number of instructions.
+                ticks = 1;
+            }
+            match stepped {
                 Ok(Next::Go) => m.pc += 1,
                 Ok(Next::Jump(to)) => m.pc = to,
                 Ok(Next::Leave(outcome)) => {
