@@ -424,6 +424,8 @@ impl Part {
         self.looked_at += rows;
         self.passed += batch.num_rows();
         if batch.num_rows() > 0 {
+            // What came before, one by one, goes before.
+            self.end_rows()?;
             self.sifted.push(batch);
         }
         let rows: usize = self.sifted.iter().map(RecordBatch::num_rows).sum();
@@ -447,6 +449,7 @@ impl Part {
 
     /// Takes in the rows of an extent for which the condition holds, one by one.
     async fn take_rows(&mut self, pages: &[TupleBatch]) -> Result<()> {
+        self.end_sifted()?;
         let mut rest = pages;
         while !rest.is_empty() {
             let most = CHUNK.min(self.batch_rows - self.rows);
