@@ -6,6 +6,7 @@ use super::length::{buffer_fits, gather};
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use crate::io::to_text;
+use rand::seq::SliceRandom;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -299,9 +300,9 @@ fn array_sort(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         rows
     })))
 }
-fn shuffled(from: &Array, count: usize, ctx: &EvalContext<'_>) -> Datum {
+fn shuffled(from: &Array, count: usize) -> Datum {
     let mut result = with_rows(from, |mut rows| {
-        super::random::shuffle(&mut rows, count, ctx.host);
+        rows.shuffle(&mut rand::rng());
         rows.truncate(count);
         rows
     });
@@ -310,10 +311,10 @@ fn shuffled(from: &Array, count: usize, ctx: &EvalContext<'_>) -> Datum {
     }
     Datum::array(result)
 }
-fn array_shuffle(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(shuffled(array(&args[0]), usize::MAX, ctx))
+fn array_shuffle(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(shuffled(array(&args[0]), usize::MAX))
 }
-fn array_sample(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+fn array_sample(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let from = array(&args[0]);
     let len = from.dims.first().map_or(0, |d| i64::from(d.len));
     let count = int(&args[1]);
@@ -324,7 +325,7 @@ fn array_sample(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         )
         .into());
     }
-    Ok(shuffled(from, count as usize, ctx))
+    Ok(shuffled(from, count as usize))
 }
 
 fn array_to_text(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

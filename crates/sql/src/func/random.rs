@@ -63,14 +63,6 @@ fn up_to(most: u64, host: &dyn Host) -> u64 {
     }
 }
 
-/// Puts the first `count` items into a random order, out of all of them.
-pub(super) fn shuffle<T>(items: &mut [T], count: usize, host: &dyn Host) {
-    for at in 0..count.min(items.len()) {
-        let rest = (items.len() - 1 - at) as u64;
-        items.swap(at, at + up_to(rest, host) as usize);
-    }
-}
-
 #[cold]
 fn wrong_bounds() -> Error {
     Error::new(

@@ -20,6 +20,9 @@ const TICKS: u32 = 64;
 /// How long a call may hold its core before others get their turn.
 pub(super) const SLICE: Duration = Duration::from_micros(200);
 
+/// The same, where each instruction is a statement: they take long enough to look at the clock after each.
+const LONG: Duration = Duration::from_millis(2);
+
 /// What an instruction asks for.
 enum Next {
     Go,
@@ -69,8 +72,7 @@ impl Session {
             m.frame.line.set(instr.line);
             m.frame.what.set(instr.what);
             let stepped = self.step(m, &compiled.code, &instr.op).await;
-            if runs_statement(&instr.op) {
-                // It may take as long as any number of instructions.
+            if runs_statement(&instr.op) && began.elapsed() >= LONG {
                 ticks = 1;
             }
             match stepped {
