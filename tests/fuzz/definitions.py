@@ -1,15 +1,17 @@
 """Definitions beside statements: the same random story is told to a server and to a PostgreSQL, and each answer compared.
 
 A story has two tables, prepared statements, cursors, a trigger and functions, and definitions of all of them between BEGIN, SAVEPOINT,
-ROLLBACK TO, ROLLBACK and COMMIT: whatever was planned, opened or kept under a definition meets it changed, rolled back, or in use.
+ROLLBACK TO, ROLLBACK and COMMIT: whatever was planned, opened or kept under a definition meets it changed, rolled back, or in use. With
+two sessions it also meets what the other has changed while its locks were waited for: that a statement waits is part of the answer.
 
-    definitions.py --server HOST:PORT --postgres HOST:PORT/DATABASE [--seconds 60] [--seed N] [--leave STATES]
+    definitions.py --server HOST:PORT --postgres HOST:PORT/DATABASE [--sessions 2] [--seconds 60] [--seed N] [--leave STATES]
 
 Ends with 1 where answers differ: the statements of the shortest story found are written down with both answers.
 """
 
 import argparse
 import random
+import select
 import sys
 import time
 
@@ -17,6 +19,10 @@ from wire import Connection
 
 # What one of them cannot do tells nothing of definitions; the story ends there.
 MISSING = {"0A000"}
+# Who is to give way in a deadlock is not said.
+DEADLOCK = {"40P01"}
+# Seconds after which a statement is said to wait for the other session, and after which one that waits for nobody is lost.
+WAITS, LOST = 0.4, 20
 TABLES = ["t", "u"]
 START = """
 create table t(a int, b int); create table u(a int, b int); insert into t values (1,10),(2,20),(3,30); insert into u values (1,1),(2,2);
@@ -26,7 +32,9 @@ create function adds(n int) returns bigint language plpgsql as $$begin insert in
 create function counts() returns bigint language sql as 'select count(*) from t';
 create function obeys(s text) returns int language plpgsql as $$begin execute s; return 1; end$$;
 create function loops(q text, s text) returns int language plpgsql as $$declare r record; n int := 0; begin for r in execute q loop execute s; n := n + 1; end loop; return n; end$$;
-create function fires() returns trigger language plpgsql as $$begin if new.a = 4 then execute 'alter table ' || tg_relid::regclass || ' add column c' || new.b || ' int'; elsif new.a = 5 then execute 'truncate ' || tg_relid::regclass; elsif new.a = 6 then execute 'create unique index on ' || tg_relid::regclass || '(b)'; end if; return new; end$$;
+create function fires() returns trigger language plpgsql as $$begin if new.a = 4 then execute 'alter table ' || tg_relid::regclass || ' add column c' || new.b || ' int'; elsif new.a = 5 then execute 'truncate ' || tg_relid::regclass; elsif new.a = 6 then execute 'create unique index on ' || tg_relid::regclass || '(b)'; end if; return new; end$$
+"""
+PREPARED = """
 prepare ti(int) as insert into t(a,b) values($1,$1*10); prepare tr as select a, b from t order by a, b; prepare tu(int) as update t set b = b + 1 where a = $1;
 prepare ui(int) as insert into u(a,b) values($1,$1*10); prepare ur as select a, b from u order by a, b; prepare vr as select count(*) from v
 """
@@ -85,37 +93,80 @@ class Story:
         return rng.choice([f"select obeys('{inner}')", f"select obeys('{inner}') from {t} limit 1", f"select loops('select a from {rng.choice(TABLES)}', '{inner}')"])
 
 
+def drawn(rng, length, sessions):
+    """A story: statements with the session that says each. One goes on for a while before the other has its turn."""
+    stories = [Story(rng) for _ in range(sessions)]
+    said, who = [], 0
+    while len(said) < length:
+        said += [(who, sql) for sql in stories[who].statements(rng.randint(1, 4))]
+        who = rng.randrange(sessions)
+    return said
+
+
 def told(answers):
     """What is compared of an answer: rows, or the SQLSTATE."""
     return [(a.state, sorted(map(repr, a.rows))) if a.state is None else (a.state, []) for a in answers]
 
 
 class Side:
-    def __init__(self, address, database):
-        self.address, self.database, self.connection = address, database, None
+    def __init__(self, address, database, sessions):
+        self.address, self.database, self.sessions = address, database, sessions
+        self.connections, self.waiting = [], []
 
     def begin(self):
-        if self.connection:
-            self.connection.close()
-        self.connection = Connection(self.address, database=self.database, patience=60)
-        self.connection.query("set client_min_messages = error; drop schema if exists definitions cascade; create schema definitions; set search_path = definitions", 60)
-        self.connection.query(START, 60)
+        for connection in self.connections:
+            connection.close()
+        first, *others = [Connection(self.address, database=self.database, patience=60) for _ in range(self.sessions)]
+        first.query("set client_min_messages = error; set lock_timeout = '20s'; drop schema if exists definitions cascade; create schema definitions", 60)
+        self.connections, self.waiting = [first, *others], [False] * self.sessions
+        for connection in self.connections:
+            connection.query("set client_min_messages = error; set search_path = definitions", 60)
+        first.query(START, 60)
+        for connection in self.connections:
+            connection.query(PREPARED, 60)
 
-    def say(self, sql):
-        return told(self.connection.query(sql, 60))
+    def say(self, who, sql):
+        """The answer; None where it does not come soon."""
+        self.connections[who].start(sql, 60)
+        return self.heard(who, WAITS)
+
+    def heard(self, who, patience):
+        connection = self.connections[who]
+        there = connection.buffer or select.select([connection.socket], [], [], patience)[0]
+        self.waiting[who] = not there
+        return told(connection.collect()) if there else None
+
+    def free(self):
+        """Whether a session that waits has nobody to wait for."""
+        return all(waits or connection.status == "I" for waits, connection in zip(self.waiting, self.connections))
+
+
+def heard(sides, who):
+    """What a session that waited is answered by now; none of the sides is left behind."""
+    patience = LOST if sides[0].free() else WAITS / 4
+    answers = [side.heard(who, patience) for side in sides]
+    if None in answers and any(answers):
+        answers = [answer or side.heard(who, LOST) for side, answer in zip(sides, answers)]
+    return answers
 
 
 def tell(sides, statements, left):
     """Tells a story; the number of the statement at which the answers differ, and the answers. One of the states in `left` ends it."""
     for side in sides:
         side.begin()
-    for n, sql in enumerate(statements):
-        answers = [side.say(sql) for side in sides]
-        states = {state for answer in answers for state, _ in answer}
-        if states & left:
+    for n, (who, sql) in enumerate(statements):
+        if sides[0].waiting[who]:
+            continue
+        told_of = [[side.say(who, sql) for side in sides]]
+        if all(all(side.waiting) for side in sides):
             return None
-        if answers[0] != answers[1]:
-            return n, answers
+        told_of += [heard(sides, other) for other in range(sides[0].sessions) if other != who and sides[0].waiting[other]]
+        for answers in told_of:
+            states = {state for answer in answers for state, _ in answer or []}
+            if states & left:
+                return None
+            if answers[0] != answers[1] or answers[0] is None and sides[0].free():
+                return n, answers
     return None
 
 
@@ -139,20 +190,21 @@ def main():
     p.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     p.add_argument("--leave", default="", help="SQLSTATEs, comma-separated, at which a story ends without a finding")
     p.add_argument("--length", type=int, default=40)
+    p.add_argument("--sessions", type=int, default=2)
     arguments = p.parse_args()
-    left = MISSING | set(arguments.leave.split(","))
+    left = MISSING | DEADLOCK | set(arguments.leave.split(","))
     place = lambda s: (s.rsplit(":", 1)[0], int(s.rsplit(":", 1)[1]))  # noqa: E731
     postgres, _, database = arguments.postgres.partition("/")
-    sides = [Side(place(arguments.server), "postgres"), Side(place(postgres), database or "postgres")]
+    places = [(place(arguments.server), "postgres"), (place(postgres), database or "postgres")]
+    sides = [Side(address, name, arguments.sessions) for address, name in places]
     end, stories, seed = time.monotonic() + arguments.seconds, 0, arguments.seed
     while time.monotonic() < end:
-        story = Story(random.Random(seed + stories))
-        statements = story.statements(arguments.length)
+        statements = drawn(random.Random(seed + stories), arguments.length, arguments.sessions)
         found = tell(sides, statements, left)
         if found:
             short = shortened(sides, statements[:found[0] + 1], left)
             _, (ours, theirs) = tell(sides, short, left) or found
-            print(f"seed {seed + stories}:", *(f"  {s};" for s in short), f"ours:   {ours}", f"theirs: {theirs}", sep="\n")
+            print(f"seed {seed + stories}:", *(f"  {who}: {sql};" for who, sql in short), f"ours:   {ours}", f"theirs: {theirs}", sep="\n")
             return 1
         stories += 1
     print(f"{stories} stories, seed {seed}: no difference")

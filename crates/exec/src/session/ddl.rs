@@ -341,6 +341,12 @@ fn name_lock(schema: Oid, name: &str) -> LockTag {
     }
 }
 
+/// The views that are replaced or dropped, be it by what happens to something else.
+fn views_changed(changes: &[Change], before: &Catalog) -> Vec<Oid> {
+    let oids = changes.iter().map(Change::oid);
+    oids.filter(|oid| before.view(*oid).is_some()).collect()
+}
+
 /// The locks that stand for rows of catalogs which have no lock of their kind's: two that change one come one after the other,
 /// as they would wait for each other's row in PostgreSQL. All rights on an object are its row's.
 fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<LockTag> {
@@ -361,6 +367,10 @@ fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<Lock
                 (Some(Object::Database(_)), _) => row(class::DATABASE, *oid),
                 (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
                 (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
+                // Whoever grants rights on it has its row.
+                (Some(Object::Table(_) | Object::View(_) | Object::Sequence(_)), None) => {
+                    row(class::RELATION, *oid)
+                }
                 _ => None,
             }
         })
@@ -413,6 +423,21 @@ impl Session {
         Ok(())
     }
 
+    /// Locks the relations that a definition names.
+    pub(super) async fn lock_targets(&self, ddl: &Ddl) -> Result<()> {
+        let in_steps = ddl.concurrently().is_some() || ddl.alone().is_some();
+        if in_steps || matches!(ddl, Ddl::DetachPartition { .. }) {
+            // Each step locks what it needs, in a transaction of its own.
+            return Ok(());
+        }
+        let txn = &self.transaction()?.txn;
+        for (relation, mode) in tables_of(ddl, &self.definitions()) {
+            txn.lock(LockTag::Relation(relation), mode, WaitPolicy::Block)
+                .await?;
+        }
+        Ok(())
+    }
+
     /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
     pub(super) async fn define(&self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
@@ -450,6 +475,9 @@ impl Session {
             }
             let (edited, changes) = edit.finish();
             self.must_be_free_too(ddl, &outcome, &changes, &catalog)?;
+            for view in views_changed(&changes, &catalog) {
+                txn.lock_relation(view, LockMode::AccessExclusive).await?;
+            }
             for change in &changes {
                 let Change::Put { oid, .. } = change else {
                     continue;

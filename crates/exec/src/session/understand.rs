@@ -272,8 +272,8 @@ impl Session {
             .bind(statement, sql, params, by, &prepared)
     }
 
-    /// Binds a command. It means what it does by definitions that nobody changes any more: the tables of its query are locked, and
-    /// where they became others while that was waited for, it is bound again.
+    /// Binds a command. It means what it does by definitions that nobody changes any more: what it names and the tables of its query
+    /// are locked, and where they became others while that was waited for, it is bound again.
     pub(super) async fn bind_command(
         &self,
         statement: &Statement,
@@ -283,13 +283,18 @@ impl Session {
         loop {
             let version = self.database.version();
             let mut bound = self.bind_statement(statement, sql, params)?;
+            if let BoundStatement::Ddl(ddl) = &bound.statement {
+                self.lock_targets(ddl).await?;
+            }
             let tables = bound.statement.tables();
-            if tables.is_empty() {
+            if tables.is_empty() && !matches!(bound.statement, BoundStatement::Ddl(_)) {
                 return Ok(bound);
             }
-            let read = |table| (table, TableLock::AccessShare);
-            let locks: Vec<(Oid, TableLock)> = tables.into_iter().map(read).collect();
-            self.lock_tables(&locks).await?;
+            if !tables.is_empty() {
+                let read = |table| (table, TableLock::AccessShare);
+                let locks: Vec<(Oid, TableLock)> = tables.into_iter().map(read).collect();
+                self.lock_tables(&locks).await?;
+            }
             if self.database.version() == version {
                 return Ok(bound);
             }
