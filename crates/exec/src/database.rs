@@ -48,13 +48,14 @@ pub(crate) struct Own<C> {
     pub over: u64,
 }
 
-/// Whether a catalog has what these changes made.
+/// Whether a catalog has what these changes made. The numbers of statistics may come out of their text rounded.
 fn has_changes(catalog: &Catalog, changes: &[Change]) -> bool {
     let mut seen = HashSet::new();
     let mut last = changes.iter().rev().filter(|c| seen.insert(c.oid()));
     last.all(|change| {
         let object = catalog.object(change.oid());
         match change {
+            Change::Put { kind, .. } if *kind == ObjectKind::Stats => object.is_some(),
             Change::Put { json, .. } => object.is_some_and(|o| o.to_json() == *json),
             Change::Delete { .. } => object.is_none(),
         }

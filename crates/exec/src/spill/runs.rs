@@ -66,7 +66,8 @@ impl Runs {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.fronts.as_ref().is_none_or(BinaryHeap::is_empty)
+        let given = self.fronts.as_ref().is_none_or(BinaryHeap::is_empty);
+        given && self.runs.iter().all(VecDeque::is_empty)
     }
 
     /// One of the rows, while none has been given in order: of equal keys the first one that was added.
