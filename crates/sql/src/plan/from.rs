@@ -57,10 +57,9 @@ impl Planner<'_> {
                 let places = Columns::of(rel.id, columns.iter().copied());
                 let key = self.virtual_key(rel.id, table, &conditions)?;
                 let filter = Expr::all_of(self.place_all(conditions, &places)?);
-                let objects = table.objects(self.ctx.catalog) as f64;
                 let (total, rows) = match key {
-                    Some(_) => (1.0, 10.0),
-                    None => ((objects / 10.0).max(10.0), objects.max(100.0)),
+                    Some(_) => (0.5, 5.0),
+                    None => (10.0, 100.0),
                 };
                 let cost = Cost {
                     startup: 0.0,

@@ -103,12 +103,6 @@ impl VirtualTable {
         })
     }
 
-    /// How many objects its rows are made of, as far as that can be told.
-    pub fn objects(&self, catalog: &Catalog) -> usize {
-        let count = |kind: &ObjectKind| catalog.kinds[kind.place()].len();
-        self.keys().map_or(0, |_| KINDS.iter().map(count).sum())
-    }
-
     /// All rows are to be read.
     pub fn all(&self, catalog: &Catalog) -> Left {
         let parted = self.keys().is_some();
