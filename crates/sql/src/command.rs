@@ -260,6 +260,8 @@ pub enum Ddl {
     CreateRoutine {
         def: Box<RoutineDef>,
         old: Option<Arc<RoutineDef>>,
+        /// The relations that its body names.
+        reads: Vec<Oid>,
     },
     AlterRoutine {
         target: Target,

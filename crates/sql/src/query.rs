@@ -255,6 +255,8 @@ pub struct BoundQuery {
     pub params: Vec<SqlType>,
     /// How many [`RelId`]s the binder gave out.
     pub rel_count: u32,
+    /// The views whose queries became part of it.
+    pub views: Vec<Oid>,
 }
 
 /// A WITH query.

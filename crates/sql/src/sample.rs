@@ -18,8 +18,9 @@ pub const ROWS_A_TARGET: usize = 300;
 pub const WIDE: usize = 1024;
 
 /// A value of a sampled row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Sampled {
+    #[default]
     Null,
     /// One too long to be looked at: its bytes.
     Wide(u32),

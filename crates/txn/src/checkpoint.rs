@@ -115,8 +115,8 @@ impl Checkpointer {
         // 1. The redo point. What was logged before it is on pages that are marked dirty, in the status, and in the lists.
         let redo = core.pool.horizon().begin_checkpoint(|| core.wal.inserted());
         let next = core.ids.limits();
-        let made = core.made.lock().clone();
-        let doomed = core.doomed.lock().iter().map(|&(_, file)| file).collect();
+        let made = core.made.lock().iter().map(|(f, xid)| (*xid, *f)).collect();
+        let doomed = core.doomed.lock().keys().copied().collect();
         stop_point!("checkpoint.redo");
 
         // 2. The pages dirty then, spread over the time there is.

@@ -1,5 +1,6 @@
 //! What all sessions share: clock, status, locks, ids, and the work put off until the log allows it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -76,9 +77,9 @@ pub(crate) struct Core {
     pub(crate) wal: Arc<Wal>,
     pub(crate) pool: Arc<Pool>,
     /// Files made by transactions that have not ended: a crash leaves them to recovery.
-    pub(crate) made: Mutex<Vec<(Xid, FileId)>>,
-    /// Files to be removed once the log is on disk up to here.
-    pub(crate) doomed: Mutex<Vec<(Lsn, FileId)>>,
+    pub(crate) made: Mutex<HashMap<FileId, Xid>>,
+    /// Files to be removed, each once the log is on disk up to there.
+    pub(crate) doomed: Mutex<HashMap<FileId, Lsn>>,
     pub(crate) background: Background,
 }
 
@@ -188,17 +189,14 @@ impl Core {
     /// Removes the files whose end is on disk.
     pub(crate) fn remove_doomed(&self) -> Result<()> {
         let flushed = self.wal.flushed();
-        let ready: Vec<(Lsn, FileId)> = self
-            .doomed
-            .lock()
-            .iter()
-            .copied()
-            .filter(|(lsn, _)| *lsn <= flushed)
-            .collect();
-        for entry in ready {
-            self.pool.drop_file(entry.1)?;
+        let doomed = self.doomed.lock();
+        let ready = doomed.iter().filter(|(_, lsn)| **lsn <= flushed);
+        let ready: Vec<FileId> = ready.map(|(file, _)| *file).collect();
+        drop(doomed);
+        for file in ready {
+            self.pool.drop_file(file)?;
             // Off the list when it is gone: a checkpoint that does not find it there makes its removal durable.
-            self.doomed.lock().retain(|e| *e != entry);
+            self.doomed.lock().remove(&file);
         }
         Ok(())
     }

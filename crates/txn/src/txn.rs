@@ -495,8 +495,8 @@ impl Txn {
     fn doom_made(&self, file: FileId) {
         let core = self.core();
         // On the list of the doomed before it leaves that of the made: a checkpoint finds it in one of them.
-        core.doomed.lock().push((Lsn::ZERO, file));
-        core.made.lock().retain(|&(_, f)| f != file);
+        core.doomed.lock().insert(file, Lsn::ZERO);
+        core.made.lock().remove(&file);
         core.background.call();
     }
 
@@ -529,7 +529,7 @@ impl Txn {
             // Held over both: a checkpoint whose redo begins after the record knows the file.
             let _ticket = core.pool.horizon().enter();
             core.wal.insert(&mut record);
-            core.made.lock().push((xid, file));
+            core.made.lock().insert(file, xid);
         }
         self.progress.lock().actions.push(Action::FileMade(file));
         core.pool.files().create(file)?;
@@ -681,7 +681,7 @@ impl Txn {
         if !dropped.is_empty() {
             core.doomed
                 .lock()
-                .extend(dropped.into_iter().map(|file| (lsn, file)));
+                .extend(dropped.into_iter().map(|file| (file, lsn)));
         }
         lsn
     }
@@ -712,7 +712,9 @@ impl Txn {
         for action in std::mem::take(&mut self.progress.get_mut().actions) {
             match action {
                 Action::Committed(hook) => hook(csn),
-                Action::FileMade(file) => core.made.lock().retain(|&(_, f)| f != file),
+                Action::FileMade(file) => {
+                    core.made.lock().remove(&file);
+                }
                 Action::FileDropped(_) => files_gone = true,
                 Action::Aborted(_) => {}
             }

@@ -215,7 +215,6 @@ impl Session {
             false => "n_distinct",
         };
         let mut columns: Vec<ColumnStats> = Vec::with_capacity(def.columns.len());
-        let mut values: Vec<Sampled> = Vec::with_capacity(sample.rows.len());
         for (at, of) in def.columns.iter().enumerate() {
             let target = self.target_of(of);
             let asked = manner.columns.is_empty() || manner.columns.contains(&of.name);
@@ -224,14 +223,15 @@ impl Session {
                 columns.push(known.cloned().unwrap_or_default());
                 continue;
             }
-            values.clear();
-            for (_, row) in &mut sample.rows {
-                let value = row.get_mut(at).map(|v| std::mem::replace(v, Sampled::Null));
-                values.push(value.unwrap_or(Sampled::Null));
-            }
-            let mut stats = column(of.ty.oid, &values, sample.total, target);
+            let rows = sample.rows.iter_mut();
+            let values: Vec<Sampled> = rows
+                .map(|(_, row)| row.get_mut(at).map_or(Sampled::Null, std::mem::take))
+                .collect();
+            let mut stats = self
+                .column_statistics(of.ty.oid, values, sample.total, target)
+                .await?;
             if let Some(said) = of.option(said).filter(|said| *said != 0.0)
-                && !values.is_empty()
+                && !sample.rows.is_empty()
             {
                 stats.take_distinct(said, sample.total);
             }
@@ -239,6 +239,23 @@ impl Session {
             self.turn(&[def.oid], COLUMN_COST, manner).await?;
         }
         Ok(columns)
+    }
+
+    /// What a column's sampled values say. Those of a large sample are sorted beside the event loop.
+    async fn column_statistics(
+        &self,
+        ty: Oid,
+        values: Vec<Sampled>,
+        total: f64,
+        target: usize,
+    ) -> Result<ColumnStats> {
+        /// Values that are looked at in a millisecond.
+        const FEW: usize = 1_000;
+        if values.len() <= FEW {
+            return Ok(column(ty, &values, total, target));
+        }
+        self.on_a_thread(move |_| Ok(column(ty, &values, total, target)))
+            .await
     }
 
     /// The tables that have rows of a parent's, locked; others' temporary ones apart.

@@ -202,6 +202,12 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
             locks.push((def.table, LockMode::ShareRowExclusive));
             return locks;
         }
+        Ddl::CreateRoutine { reads, .. } => {
+            return reads
+                .iter()
+                .map(|oid| (*oid, LockMode::AccessShare))
+                .collect();
+        }
         Ddl::CreateView(create) => {
             // What it reads must stay as it is; the view it replaces is nobody else's to change.
             let mut locks = locks_over(&create.view.uses, catalog);

@@ -79,9 +79,10 @@ impl Known {
         store: &Store,
         catalog: &Catalog,
     ) -> Known {
-        let locked = plan.all_locks().take(MOST_WATCHED);
-        let tables = locked.filter_map(|(oid, _)| catalog.table(oid));
-        self.sizes = tables
+        let tables = plan.all_locks();
+        let tables = tables.filter_map(|(oid, _)| catalog.table(oid));
+        let watched = tables.take(MOST_WATCHED);
+        self.sizes = watched
             .map(|table| (table.file, pages(store, table.file)))
             .collect();
         self.plan = Some(plan);

@@ -165,6 +165,8 @@ impl Session {
                 return ended;
             }
             client.flush().await?;
+            // The work gave way to others, or waits; what it said was taken at once and must not cost them the turn.
+            tokio::task::yield_now().await;
         }
     }
 

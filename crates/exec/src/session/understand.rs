@@ -388,7 +388,7 @@ impl Session {
         interrupt::bounded(|| work(host.eval()))
     }
 
-    async fn on_a_thread<T: Send + 'static>(
+    pub(super) async fn on_a_thread<T: Send + 'static>(
         &self,
         work: impl Fn(EvalContext<'_>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {

@@ -98,25 +98,26 @@ impl Source {
     }
 }
 
-/// A run's current key; the least one is on top, of equal ones the earlier run's.
-struct Top {
-    key: Vec<u8>,
-    run: usize,
+/// The first row of a run that has not been given; the least key is on top of a heap, of equal ones the earlier run's.
+pub(super) struct Top<K, R> {
+    pub key: K,
+    pub run: usize,
+    pub row: R,
 }
 
-impl PartialEq for Top {
-    fn eq(&self, other: &Top) -> bool {
+impl<K: Ord, R> PartialEq for Top<K, R> {
+    fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
-impl Eq for Top {}
-impl PartialOrd for Top {
-    fn partial_cmp(&self, other: &Top) -> Option<Ordering> {
+impl<K: Ord, R> Eq for Top<K, R> {}
+impl<K: Ord, R> PartialOrd for Top<K, R> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Top {
-    fn cmp(&self, other: &Top) -> Ordering {
+impl<K: Ord, R> Ord for Top<K, R> {
+    fn cmp(&self, other: &Self) -> Ordering {
         (&other.key, other.run).cmp(&(&self.key, self.run))
     }
 }
@@ -124,7 +125,8 @@ impl Ord for Top {
 /// Runs of one file, read as one.
 pub(super) struct Merge {
     sources: Vec<Source>,
-    tops: BinaryHeap<Top>,
+    /// The rows themselves are read from the file when they are given.
+    tops: BinaryHeap<Top<Vec<u8>, ()>>,
     /// Bytes read at once.
     piece: usize,
     /// The record on top has been given.
@@ -147,7 +149,7 @@ impl Merge {
             };
             if source.load(file, piece)? {
                 let key = key_of(source.unread()).to_vec();
-                merge.tops.push(Top { key, run });
+                merge.tops.push(Top { key, run, row: () });
             }
             merge.sources.push(source);
         }

@@ -6,10 +6,10 @@
 //! ```
 //! Rows with equal keys keep the order in which they were added: within a run by a stable sort, beyond it by the run's number.
 
-use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::merge::Top;
 use crate::run::Row;
 
 /// Rows of a run: sorting them takes about a millisecond.
@@ -19,32 +19,10 @@ pub(super) type Keyed = (Box<[u8]>, Row);
 
 #[derive(Default)]
 pub(super) struct Runs {
-    /// All but the last are sorted; that one is, too, once there are [`fronts`](Self::fronts).
+    /// All but the last are sorted; that one is, too, once there are [`tops`](Self::tops).
     runs: VecDeque<VecDeque<Keyed>>,
-    /// The first row of each run, once rows are given out; least key on top, of equal ones the earlier run's.
-    fronts: Option<BinaryHeap<Front>>,
-}
-
-struct Front {
-    row: Keyed,
-    run: usize,
-}
-
-impl PartialEq for Front {
-    fn eq(&self, other: &Front) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Front {}
-impl PartialOrd for Front {
-    fn partial_cmp(&self, other: &Front) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Front {
-    fn cmp(&self, other: &Front) -> Ordering {
-        (&other.row.0, other.run).cmp(&(&self.row.0, self.run))
-    }
+    /// Of each run, once rows are given out.
+    tops: Option<BinaryHeap<Top<Box<[u8]>, Row>>>,
 }
 
 impl Runs {
@@ -66,7 +44,7 @@ impl Runs {
     }
 
     pub fn is_empty(&self) -> bool {
-        let given = self.fronts.as_ref().is_none_or(BinaryHeap::is_empty);
+        let given = self.tops.as_ref().is_none_or(BinaryHeap::is_empty);
         given && self.runs.iter().all(VecDeque::is_empty)
     }
 
@@ -86,25 +64,27 @@ impl Runs {
 
     /// All rows have been added.
     pub fn finish(&mut self) {
-        if self.fronts.is_some() {
+        if self.tops.is_some() {
             return;
         }
         self.sort_last();
         let first = |(run, rows): (usize, &mut VecDeque<Keyed>)| {
-            let row = rows.pop_front()?;
-            Some(Front { row, run })
+            let (key, row) = rows.pop_front()?;
+            Some(Top { key, run, row })
         };
-        let fronts = self.runs.iter_mut().enumerate().filter_map(first).collect();
-        self.fronts = Some(fronts);
+        let tops = self.runs.iter_mut().enumerate().filter_map(first).collect();
+        self.tops = Some(tops);
     }
 
     /// The next row, after [`finish`](Self::finish).
     pub fn next(&mut self) -> Option<Keyed> {
-        let mut top = self.fronts.as_mut()?.peek_mut()?;
-        match self.runs[top.run].pop_front() {
-            Some(row) => Some(std::mem::replace(&mut top.row, row)),
-            None => Some(PeekMut::pop(top).row),
-        }
+        let mut top = self.tops.as_mut()?.peek_mut()?;
+        let Some((key, row)) = self.runs[top.run].pop_front() else {
+            let last = PeekMut::pop(top);
+            return Some((last.key, last.row));
+        };
+        let key = std::mem::replace(&mut top.key, key);
+        Some((key, std::mem::replace(&mut top.row, row)))
     }
 }
 

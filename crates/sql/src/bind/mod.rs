@@ -281,6 +281,8 @@ struct Binder<'a> {
     search_path: Vec<Oid>,
     /// The views whose queries are being bound, outermost first.
     views: Vec<Oid>,
+    /// All views whose queries were bound.
+    views_met: Vec<Oid>,
     /// The row of the MERGE whose RETURNING is being bound.
     merging: Option<RelId>,
     /// Those of the function whose body is being bound.
@@ -326,6 +328,7 @@ impl<'a> Binder<'a> {
             user: ctx.user,
             search_path: ctx.search_path.to_vec(),
             views: vec![],
+            views_met: vec![],
             merging: None,
             arguments: None,
             inlining: vec![],
@@ -517,6 +520,7 @@ impl<'a> Binder<'a> {
             ctes: std::mem::take(&mut self.ctes),
             params: self.params.clone(),
             rel_count: self.next_rel,
+            views: std::mem::take(&mut self.views_met),
         };
         self.check_accesses(Some(&bound))?;
         self.compute_virtual(&mut bound)?;

@@ -163,7 +163,11 @@ impl Binder<'_> {
         check_polymorphic(&def)?;
         let old = self.replaced_routine(create, &def)?;
         def.oid = old.as_ref().map_or(UNMADE, |old| old.oid);
-        self.check_body(create, &def, &mut uses)?;
+        let mut named = vec![];
+        self.check_body(create, &def, &mut named)?;
+        if matches!(def.body, RoutineBody::Standard { .. }) {
+            uses.extend_from_slice(&named);
+        }
         // It may name itself.
         uses.retain(|oid| *oid != def.oid);
         uses.sort();
@@ -178,9 +182,11 @@ impl Binder<'_> {
         if let Some(old) = &old {
             def.owner = old.owner;
         }
+        named.retain(|oid| self.catalog().relation(*oid).is_some());
         Ok(Ddl::CreateRoutine {
             def: Box::new(def),
             old,
+            reads: named,
         })
     }
 
@@ -628,12 +634,12 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// Reads the body as a call would, where it can be read before one; what it names is kept where that is looked up but once.
+    /// Reads the body as a call would, where it can be read before one, and notes what it names.
     fn check_body(
         &mut self,
         create: &ast::CreateRoutine,
         def: &RoutineDef,
-        uses: &mut Vec<Oid>,
+        named: &mut Vec<Oid>,
     ) -> Result<()> {
         let place = match create.bodies.first() {
             Some(ast::RoutineBody::Text { at, .. }) => *at,
@@ -655,7 +661,7 @@ impl Binder<'_> {
         if let RoutineBody::Plpgsql(text) = &def.body {
             return self.check_plpgsql(def, text, place);
         }
-        let checked = self.checked_body(create, def, uses);
+        let checked = self.checked_body(create, def, named);
         checked.map_err(|mut e| {
             let written = matches!(
                 create.bodies.first(),
@@ -714,7 +720,7 @@ impl Binder<'_> {
         &mut self,
         create: &ast::CreateRoutine,
         def: &RoutineDef,
-        uses: &mut Vec<Oid>,
+        named: &mut Vec<Oid>,
     ) -> Result<()> {
         let statements = match create.bodies.first() {
             Some(ast::RoutineBody::Atomic { statements, .. }) => statements.clone(),
@@ -755,9 +761,7 @@ impl Binder<'_> {
                 }
             }
             let bound = body_statement(&ctx, def, &args, statement, last)?;
-            if matches!(def.body, RoutineBody::Standard { .. }) {
-                uses.extend(super::view::objects_named(&bound, self.catalog()));
-            }
+            named.extend(super::view::objects_named(&bound, self.catalog()));
         }
         Ok(())
     }

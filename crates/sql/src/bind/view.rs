@@ -552,6 +552,7 @@ impl Binder<'_> {
             return Err(Error::internal("a view that is no query"));
         };
         self.views.push(view.oid);
+        self.views_met.push(view.oid);
         let reader = self.read_as(view);
         let user = std::mem::replace(&mut self.user, reader);
         let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());

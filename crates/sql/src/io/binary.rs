@@ -250,9 +250,8 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::JSONB => {
             let [version] = r.take()?;
             if version != JSONB_VERSION {
-                return Err(Error::internal(format!(
-                    "unsupported jsonb version number {version}"
-                )));
+                let message = format!("unsupported jsonb version number {version}");
+                return Err(Error::new(state::INTERNAL_ERROR, message));
             }
             let n = r.0.len();
             Datum::Jsonb(super::json::parse_jsonb(
@@ -262,9 +261,8 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::JSONPATH => {
             let [version] = r.take()?;
             if version != JSONPATH_VERSION {
-                return Err(Error::internal(format!(
-                    "unsupported jsonpath version number: {version}"
-                )));
+                let message = format!("unsupported jsonpath version number: {version}");
+                return Err(Error::new(state::INTERNAL_ERROR, message));
             }
             let n = r.0.len();
             let text = &ctx.format.charset.decode(r.bytes(n)?)?;

@@ -130,6 +130,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         ctes,
         params,
         rel_count,
+        views,
     } = query;
     let mut planner = Planner {
         ctx,
@@ -147,7 +148,8 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         tables: HashMap::default(),
         families: HashMap::default(),
         join_limit: usize::try_from(ctx.join_collapse_limit).unwrap_or(1),
-        locks: BTreeMap::new(),
+        // Who replaces or drops a view waits for those who read it.
+        locks: views.iter().map(|v| (*v, TableLock::AccessShare)).collect(),
         leaf_locks: Vec::new(),
         kindred: HashMap::default(),
         kin: HashMap::default(),

@@ -327,7 +327,7 @@ impl Run<'_> {
                 }
                 self.rewrite_views(&before, before.views_of(*ty).to_vec())
             }
-            Ddl::CreateRoutine { def, old } => self.create_routine(def, old.as_ref()),
+            Ddl::CreateRoutine { def, old, .. } => self.create_routine(def, old.as_ref()),
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
