@@ -184,6 +184,11 @@ class Tree:
                         path = os.path.join(self.folder, span["file_name"])
                         lines |= {(path, line - 1) for line in range(span["line_start"], span["line_end"] + 1)}
             bad = {n for n, fault in planted.items() if fault[:2] in lines}
+            if not bad and lines:
+                # Found where what it has changed is used: the fault before is why.
+                path, line = max(lines)
+                near = [n for n, fault in planted.items() if fault[0] == path]
+                bad = set(sorted(near, key=lambda n: abs(planted[n][1] - line))[:1])
             if not bad:
                 sys.exit("the clone does not compile, and no fault is why")
             planted = {n: fault for n, fault in planted.items() if n not in bad}

@@ -14,6 +14,7 @@ use throng_buffer::{Ring, retry, retry_blocking};
 use throng_sql::catalog::{Catalog, Change, Object, ObjectKind, builtin};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
+use throng_types::error::state;
 use throng_types::row::{Phys, RowLayout};
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
@@ -297,5 +298,5 @@ async fn remove(rows: Rows<'_>, txn: &Txn, row: RowRef) -> Result<()> {
 
 /// PostgreSQL's message for two sessions that change one object at once.
 fn updated_concurrently() -> Error {
-    Error::internal("tuple concurrently updated")
+    Error::new(state::INTERNAL_ERROR, "tuple concurrently updated")
 }

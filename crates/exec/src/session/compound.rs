@@ -111,7 +111,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         for element in elements {
-            let bound = self.bind_statement(element, sql, &[])?;
+            let bound = Box::pin(self.bind_command(element, sql, &[])).await?;
             self.notices(bound.notices, client);
             let BoundStatement::Ddl(ddl) = bound.statement else {
                 return Err(Error::unsupported("this element of CREATE SCHEMA"));

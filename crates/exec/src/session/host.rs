@@ -381,6 +381,16 @@ impl Host for SessionHost<'_> {
         self.session.set_config(name, value, scope)?;
         Ok(self.session.show(name)?)
     }
+    fn with_settings(
+        &self,
+        settings: &[(String, String)],
+        within: &mut dyn FnMut(EvalContext<'_>, &[Oid]),
+    ) -> Result<()> {
+        let _set = self.session.set_for_routine(settings)?;
+        let host = self.session.host(self.catalog);
+        within(host.eval(), &host.search_path());
+        Ok(())
+    }
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop> {
         let txn = &self.session.transaction()?.txn;
         let xid = if assign {

@@ -122,7 +122,38 @@ impl Routines for SessionHost<'_> {
     }
 }
 
+/// While it lives, settings have the values that a routine gives them.
+pub(super) struct SetForRoutine<'a> {
+    session: &'a Session,
+    /// Where the changes of settings and of roles begin.
+    before: Option<(usize, usize)>,
+}
+
+impl Drop for SetForRoutine<'_> {
+    fn drop(&mut self) {
+        if let Some((settings, roles)) = self.before.take() {
+            self.session.settings.borrow_mut().rollback_to(settings);
+            self.session.rollback_roles(roles);
+        }
+    }
+}
+
 impl Session {
+    pub(super) fn set_for_routine(
+        &self,
+        settings: &[(String, String)],
+    ) -> Result<SetForRoutine<'_>> {
+        let mark = || (self.settings.borrow().mark(), self.roles_mark());
+        let set = SetForRoutine {
+            session: self,
+            before: (!settings.is_empty()).then(mark),
+        };
+        for (name, value) in settings {
+            self.set_config(name, Some(value), Scope::Local)?;
+        }
+        Ok(set)
+    }
+
     async fn run_routine(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
         let def = &request.def;
         let _level = deeper(self)?;
@@ -137,20 +168,10 @@ impl Session {
             false => queued_as.filter(|role| *role != self.current_role_oid()),
         };
         let acting = acts_as.map(|role| self.acting_as(role)).transpose()?;
-        let mark =
-            (!def.settings.is_empty()).then(|| (self.settings.borrow().mark(), self.roles_mark()));
-        let set = def
-            .settings
-            .iter()
-            .try_for_each(|(name, value)| self.set_config(name, Some(value), Scope::Local));
-        let ran = match set {
-            Ok(()) => self.run_body(request, caller).await,
+        let ran = match self.set_for_routine(&def.settings) {
+            Ok(_set) => self.run_body(request, caller).await,
             Err(e) => Err(e),
         };
-        if let Some((settings, roles)) = mark {
-            self.settings.borrow_mut().rollback_to(settings);
-            self.rollback_roles(roles);
-        }
         drop(acting);
         self.effects.resume(effects);
         self.transaction()?.txn.resume_command(cid);
@@ -216,7 +237,7 @@ impl Session {
                     .await
             }
             None => {
-                let ran = Box::pin(self.run_body_command(request, caller, &catalog, at)).await;
+                let ran = Box::pin(self.run_body_command(request, caller, at)).await;
                 match (&request.result, more) {
                     (BodyResult::Nothing, _) | (_, true) => ran,
                     _ => ran.and_then(|_| Err(bind::no_result(&request.def, &catalog))),
@@ -293,7 +314,6 @@ impl Session {
         &self,
         request: &CallRequest,
         caller: &Snapshot,
-        catalog: &Catalog,
         at: usize,
     ) -> Result<CallResult> {
         let def = &request.def;
@@ -301,9 +321,18 @@ impl Session {
         let Some(statement) = statements.get(at) else {
             return Err(Error::internal("a statement that is not there"));
         };
-        let bound = self.with_context(catalog, |ctx| {
-            bind::body_command(ctx, def, &request.types, statement)
-        })?;
+        let bind = |catalog: &Catalog| {
+            self.with_context(catalog, |ctx| {
+                bind::body_command(ctx, def, &request.types, statement)
+            })
+        };
+        let bound = loop {
+            let version = self.database.version();
+            let mut bound = bind(&self.catalog())?;
+            if self.lock_command(&mut bound.statement, version).await? {
+                break bound;
+            }
+        };
         let text = match statement {
             AtomicStatement::Statement(parsed) => {
                 &def.body.text()[parsed.start as usize..parsed.end as usize]

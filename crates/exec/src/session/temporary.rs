@@ -161,12 +161,20 @@ impl Session {
 
     /// The session ends, and is in no transaction.
     pub(super) async fn drop_temporary(&mut self) {
-        let Some(schema) = self.own_schema() else {
-            return;
-        };
-        if let Err(e) = self.drop_schema(schema).await {
-            tracing::warn!(schema = self.temporary.name, error = %e, "temporary relations not removed");
+        /// Others may grant rights on what goes, comment on it or look at its rows at the same time.
+        const ATTEMPTS: usize = 5;
+        for attempt in 1..=ATTEMPTS {
+            let Some(schema) = self.own_schema() else {
+                return;
+            };
+            let Err(e) = self.drop_schema(schema).await else {
+                return;
+            };
             self.rollback();
+            if attempt == ATTEMPTS {
+                tracing::warn!(schema = self.temporary.name, error = %e, "temporary relations not removed");
+            }
+            tokio::task::yield_now().await;
         }
     }
 }

@@ -283,22 +283,31 @@ impl Session {
         loop {
             let version = self.database.version();
             let mut bound = self.bind_statement(statement, sql, params)?;
-            if let BoundStatement::Ddl(ddl) = &bound.statement {
-                self.lock_targets(ddl).await?;
-            }
-            let tables = bound.statement.tables();
-            if tables.is_empty() && !matches!(bound.statement, BoundStatement::Ddl(_)) {
-                return Ok(bound);
-            }
-            if !tables.is_empty() {
-                let read = |table| (table, TableLock::AccessShare);
-                let locks: Vec<(Oid, TableLock)> = tables.into_iter().map(read).collect();
-                self.lock_tables(&locks).await?;
-            }
-            if self.database.version() == version {
+            if self.lock_command(&mut bound.statement, version).await? {
                 return Ok(bound);
             }
         }
+    }
+
+    /// Locks what a command of the definitions of `version` names, and the tables of its query. False if the definitions are others by
+    /// then: what it names may be something else.
+    pub(super) async fn lock_command(
+        &self,
+        command: &mut BoundStatement,
+        version: u64,
+    ) -> Result<bool> {
+        let tables = command.tables();
+        match command {
+            BoundStatement::Ddl(ddl) => self.lock_targets(ddl).await?,
+            _ if tables.is_empty() => return Ok(true),
+            _ => {}
+        }
+        if !tables.is_empty() {
+            let read = |table| (table, TableLock::AccessShare);
+            let locks: Vec<(Oid, TableLock)> = tables.into_iter().map(read).collect();
+            self.lock_tables(&locks).await?;
+        }
+        Ok(self.database.version() == version)
     }
 
     pub(super) fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {

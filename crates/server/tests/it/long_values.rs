@@ -111,3 +111,21 @@ fn others_go_on_beside_a_long_text() {
     assert_eq!(answer.code(), "57014", "{answer:?}");
     home.assert_no_panic();
 }
+
+/// What functions say is taken by the client at once, and still the loop that says it gives way to others.
+#[test]
+fn others_go_on_beside_a_talkative_function() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut talks = server.connect();
+    talks.run("set statement_timeout = '2s'");
+    let answer = talks
+        .query("do $$begin loop raise notice 'x'; end loop; end$$")
+        .expect("an answer");
+    assert_eq!(answer.code(), "57014", "{answer:?}");
+    let held = "select count(*) from throng.stalls where statement ~ 'raise notice'";
+    let held: u32 = talks.run(held).value().parse().expect("a number");
+    // A busy machine takes the thread away now and then.
+    assert!(held < 8, "{held} times for more than 10 ms");
+    home.assert_no_panic();
+}

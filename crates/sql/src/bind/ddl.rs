@@ -273,15 +273,13 @@ impl Binder<'_> {
             } => {
                 let role = role.as_ref().map(|r| self.role(r)).transpose()?;
                 let database = database.as_ref().map(|name| self.database(name));
-                let name = match name {
-                    Some(name) => Some(self.stored_setting(name, value.as_deref())?),
-                    None => None,
-                };
+                let set = name.as_ref().map(|name| self.stored_setting(name, value));
+                let (name, value) = set.transpose()?.unzip();
                 Ddl::AlterRoleSet {
                     role,
                     database: database.transpose()?.map(|def| def.oid),
                     name,
-                    value: value.clone(),
+                    value: value.flatten(),
                 }
             }
             S::CreateDatabase { name, options } => self.create_database(name, options)?,

@@ -164,7 +164,7 @@ impl Binder<'_> {
         let old = self.replaced_routine(create, &def)?;
         def.oid = old.as_ref().map_or(UNMADE, |old| old.oid);
         let mut named = vec![];
-        self.check_body(create, &def, &mut named)?;
+        self.check_body_as_called(create, &def, &mut named)?;
         if matches!(def.body, RoutineBody::Standard { .. }) {
             uses.extend_from_slice(&named);
         }
@@ -623,15 +623,36 @@ impl Binder<'_> {
                 RoutineOption::Cost(cost) => set(&mut found.cost, *cost, pos)?,
                 RoutineOption::Rows(rows) => set(&mut found.rows, *rows, pos)?,
                 RoutineOption::Set { name, value } => {
-                    let name = match name {
-                        Some(name) => Some(self.stored_setting(name, value.as_deref())?),
-                        None => None,
-                    };
-                    found.settings.push((name, value.clone()));
+                    let set = name.as_ref().map(|name| self.stored_setting(name, value));
+                    let (name, value) = set.transpose()?.unzip();
+                    found.settings.push((name, value.flatten()));
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Reads the body by the settings that a call has.
+    fn check_body_as_called(
+        &mut self,
+        create: &ast::CreateRoutine,
+        def: &RoutineDef,
+        named: &mut Vec<Oid>,
+    ) -> Result<()> {
+        if def.settings.is_empty() {
+            return self.check_body(create, def, named);
+        }
+        let mut checked = Ok(());
+        let host = self.ctx.eval.host;
+        host.with_settings(&def.settings, &mut |eval, search_path| {
+            let ctx = BindContext {
+                eval,
+                search_path,
+                ..*self.ctx
+            };
+            checked = Binder::new(&ctx).check_body(create, def, named);
+        })?;
+        checked
     }
 
     /// Reads the body as a call would, where it can be read before one, and notes what it names.

@@ -18,11 +18,31 @@ use crate::query::{Cte, CteBody, QueryKind, RowLockStrength};
 use crate::settings::{self, SessionSettings};
 
 impl Binder<'_> {
-    /// The name of a setting that a role, a database or a function keeps a value of.
-    pub(super) fn stored_setting(&self, name: &str, value: Option<&str>) -> Result<String> {
+    /// The setting that a role, a database or a function keeps a value of, and the value.
+    pub(super) fn stored_setting(
+        &self,
+        name: &str,
+        to: &ast::SetTo,
+    ) -> Result<(String, Option<String>)> {
         let superuser = self.ctx.catalog.is_superuser(self.ctx.user);
-        settings::check_stored(name, value, superuser)?;
-        Ok(SessionSettings::canonical_name(name).to_owned())
+        let value = self.set_to(name, to)?;
+        settings::check_stored(name, value.as_deref(), superuser)?;
+        Ok((SessionSettings::canonical_name(name).to_owned(), value))
+    }
+
+    /// The value that SET gives; none is the default.
+    fn set_to(&self, name: &str, to: &ast::SetTo) -> Result<Option<String>> {
+        match to {
+            ast::SetTo::Value(value) => Ok(Some(value.clone())),
+            ast::SetTo::Default => Ok(None),
+            ast::SetTo::Current => match self.ctx.eval.host.show_setting(name) {
+                Some(value) => Ok(Some(value)),
+                None => Err(Error::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("unrecognized configuration parameter \"{name}\""),
+                )),
+            },
+        }
     }
 
     pub(super) fn utility(&mut self, statement: &ast::Statement) -> Result<Command> {
@@ -39,7 +59,7 @@ impl Binder<'_> {
             },
             S::Set { name, value, local } => Command::Set {
                 name: name.clone(),
-                value: value.clone(),
+                value: self.set_to(name, value)?,
                 local: *local,
             },
             S::Reset(name) => Command::Reset(name.clone()),

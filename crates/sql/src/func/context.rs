@@ -91,6 +91,14 @@ pub trait Host {
     /// `set_config`: the new value as SHOW tells it. None sets the default.
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool)
     -> Result<String, EvalStop>;
+    /// Does something while settings have the values that a routine of its own gives them; it is told of the search path then.
+    fn with_settings(
+        &self,
+        _settings: &[(String, String)],
+        _within: &mut dyn FnMut(EvalContext<'_>, &[Oid]),
+    ) -> throng_types::Result<()> {
+        Err(Error::unsupported("settings of a function here"))
+    }
     /// The transaction's id, given out now if it has none and `assign`.
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop>;
     fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop>;

@@ -650,8 +650,9 @@ pub enum Statement {
     AlterRoleSet {
         role: Option<String>,
         database: Option<String>,
+        /// None: RESET ALL.
         name: Option<String>,
-        value: Option<String>,
+        value: SetTo,
     },
     GrantRole(Box<GrantRole>),
     Grant(Box<Grant>),
@@ -677,7 +678,7 @@ pub enum Statement {
     Copy(Box<Copy>),
     Set {
         name: String,
-        value: Option<String>,
+        value: SetTo,
         local: bool,
     },
     SetTransaction {

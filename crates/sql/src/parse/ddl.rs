@@ -559,22 +559,23 @@ impl Parser<'_> {
     }
 
     /// `SET name TO value`, `SET name FROM CURRENT`, `RESET name`, `RESET ALL`.
-    pub(super) fn stored_setting(&mut self) -> Result<(Option<String>, Option<String>)> {
+    pub(super) fn stored_setting(&mut self) -> Result<(Option<String>, SetTo)> {
         if self.word("reset") {
-            if self.word("all") {
-                return Ok((None, None));
-            }
-            return Ok((Some(self.setting_name()?), None));
+            let name = match self.word("all") {
+                true => None,
+                false => Some(self.setting_name()?),
+            };
+            return Ok((name, SetTo::Default));
         }
         self.keyword("set")?;
         match self.set_rest(false)? {
             Statement::Set { name, value, .. } => Ok((Some(name), value)),
             Statement::SetRole { role, .. } => Ok((
                 Some("role".to_owned()),
-                Some(role.unwrap_or_else(|| "none".to_owned())),
+                SetTo::Value(role.unwrap_or_else(|| "none".to_owned())),
             )),
             Statement::SetSessionAuthorization { role, .. } => {
-                Ok((Some("session_authorization".to_owned()), role))
+                Ok((Some("session_authorization".to_owned()), role.into()))
             }
             _ => Err(self.unexpected()),
         }

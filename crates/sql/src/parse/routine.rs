@@ -280,7 +280,7 @@ impl Parser<'_> {
                 },
                 Statement::SetRole { role, .. } => RoutineOption::Set {
                     name: Some("role".to_owned()),
-                    value: Some(role.unwrap_or_else(|| "none".to_owned())),
+                    value: SetTo::Value(role.unwrap_or_else(|| "none".to_owned())),
                 },
                 _ => return Err(self.unsupported("this SET of a function", pos)),
             },
@@ -289,7 +289,7 @@ impl Parser<'_> {
                     true => None,
                     false => Some(self.setting_name()?),
                 },
-                value: None,
+                value: SetTo::Default,
             },
             _ => {
                 self.at = start;

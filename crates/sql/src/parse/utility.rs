@@ -249,7 +249,7 @@ impl Parser<'_> {
             let value = self.time_zone()?;
             return Ok(Statement::Set {
                 name: "timezone".into(),
-                value,
+                value: value.into(),
                 local,
             });
         }
@@ -264,14 +264,14 @@ impl Parser<'_> {
             };
             return Ok(Statement::Set {
                 name: "client_encoding".into(),
-                value,
+                value: value.into(),
                 local,
             });
         }
         if self.is("schema") && !self.is_assignment(1) {
             self.advance();
             let name = "search_path".to_owned();
-            let value = Some(settings::joined(&name, vec![self.string()?])?);
+            let value = SetTo::Value(settings::joined(&name, vec![self.string()?])?);
             return Ok(Statement::Set { name, value, local });
         }
         if self.is("role") && !self.is_assignment(1) {
@@ -286,12 +286,13 @@ impl Parser<'_> {
         }
         let name = self.setting_name()?;
         if self.words(&["from", "current"]) {
-            return Err(self.unsupported("SET ... FROM CURRENT", self.pos()));
+            let value = SetTo::Current;
+            return Ok(Statement::Set { name, value, local });
         }
         if !self.op("=") {
             self.keyword("to")?;
         }
-        let value = self.setting_values(&name)?;
+        let value = self.setting_values(&name)?.into();
         Ok(Statement::Set { name, value, local })
     }
 

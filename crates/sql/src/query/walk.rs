@@ -183,14 +183,14 @@ impl BoundQuery {
         self.kind.walk_mut(f);
     }
 
-    /// The tables that it names or that its views do.
+    /// The tables and views that it names or that its views do.
     pub fn tables(&mut self) -> BTreeSet<Oid> {
         let writes = self.ctes.iter().filter_map(|cte| match &cte.body {
             CteBody::Write(kind) => kind.target(),
             _ => None,
         });
         let targets = writes.chain(self.kind.target()).map(|table| table.oid);
-        let mut tables: BTreeSet<Oid> = targets.collect();
+        let mut tables: BTreeSet<Oid> = targets.chain(self.views.iter().copied()).collect();
         self.walk_mut(&mut |part| {
             if let PartMut::Rel(rel) = part
                 && let RelKind::Table(table) = &rel.kind

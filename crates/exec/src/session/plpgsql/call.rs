@@ -494,7 +494,7 @@ fn mismatch(types: &[Oid], wanted: &[RelColumn], message: &str) -> Result<()> {
         ));
     }
     for (i, (ty, column)) in types.iter().zip(wanted).enumerate() {
-        if *ty != column.ty.oid && *ty != oid::UNKNOWN {
+        if *ty != column.ty.oid {
             let (given, expected) = (
                 format_type(SqlType::plain(*ty)),
                 format_type(SqlType::plain(column.ty.oid)),

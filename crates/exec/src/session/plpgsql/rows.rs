@@ -6,7 +6,7 @@ use std::sync::Arc;
 use throng_sql::bind::{self, RowShape};
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::plan::{PlannedStatement, StatementTag};
-use throng_sql::plpgsql::{Destination, Dynamic, Rows, SourceId};
+use throng_sql::plpgsql::{Destination, Dynamic, Rows, Source, SourceId};
 use throng_sql::query::RelColumn;
 use throng_txn::Snapshot;
 use throng_types::error::state;
@@ -240,13 +240,8 @@ impl Session {
                 ran.map_err(|e| within_text(e, m.source(id)))
             }
             false => {
-                let now = self.now(m);
                 let source = m.source(id).clone();
-                let variables = m.visible_of(&source);
-                let bound = self.with_context(&now.catalog, |ctx| {
-                    bind::pl_statement(ctx, &variables, &text)
-                });
-                let bound = bound.map_err(|e| super::kept::about_text(e, &source))?;
+                let bound = self.bound_command(m, &source).await?;
                 let params = m.values.clone();
                 let ran = Box::pin(self.run_command_inside(m, bound, &text, params)).await;
                 ran.map_err(|e| within_text(e, &source))
@@ -255,6 +250,24 @@ impl Session {
         *m.frame.sql.borrow_mut() = None;
         m.stale();
         ran
+    }
+
+    /// A command of the body, by locked definitions.
+    async fn bound_command(&self, m: &mut Machine, source: &Source) -> Result<Bound> {
+        let variables = m.visible_of(source);
+        loop {
+            let version = self.database.version();
+            let now = self.now(m);
+            let bound = self.with_context(&now.catalog, |ctx| {
+                bind::pl_statement(ctx, &variables, &source.text)
+            });
+            let mut bound = bound.map_err(|e| super::kept::about_text(e, source))?;
+            let locked = self.lock_command(&mut bound.statement, version).await;
+            if locked.map_err(|e| within_text(e, source))? {
+                return Ok(bound);
+            }
+            m.stale();
+        }
     }
 
     /// Whether a text begins as one that has a plan does.
@@ -419,6 +432,7 @@ impl Session {
         most: usize,
     ) -> Result<Done> {
         loop {
+            let version = self.database.version();
             let now = self.now(m);
             let Some(bound) = self.bind_dynamic(&now, text, types)? else {
                 return Ok(Done::nothing());
@@ -428,7 +442,11 @@ impl Session {
                 BoundStatement::Command(command) if matches!(*command, Command::Execute { .. }) => {
                     return self.run_prepared_inside(m, *command, values, most).await;
                 }
-                statement => {
+                mut statement => {
+                    if !self.lock_command(&mut statement, version).await? {
+                        m.stale();
+                        continue;
+                    }
                     let bound = Bound { statement, ..bound };
                     return self.run_command_inside(m, bound, text, values).await;
                 }
@@ -523,11 +541,16 @@ impl Session {
         types: &[SqlType],
     ) -> Result<Query> {
         loop {
+            let version = self.database.version();
             let now = self.now(m);
-            let Some(bound) = self.bind_dynamic(&now, text, types)? else {
+            let Some(mut bound) = self.bind_dynamic(&now, text, types)? else {
                 return Err(cannot_open(text));
             };
             let BoundStatement::Query(query) = bound.statement else {
+                if !self.lock_command(&mut bound.statement, version).await? {
+                    m.stale();
+                    continue;
+                }
                 let done = self.run_command_inside(m, bound, text, values).await?;
                 return done.into_query();
             };

@@ -53,10 +53,10 @@ pub enum RoutineOption {
     Rows(f64),
     Support,
     Transform,
-    /// `value` None: DEFAULT, or RESET of it; `name` None: RESET ALL.
+    /// `name` None: RESET ALL.
     Set {
         name: Option<String>,
-        value: Option<String>,
+        value: SetTo,
     },
 }
 
@@ -109,4 +109,20 @@ pub enum RoutineChange {
 pub struct ColumnDefinition {
     pub name: String,
     pub ty: TypeName,
+}
+
+/// What SET gives a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetTo {
+    Value(String),
+    /// DEFAULT, or RESET.
+    Default,
+    /// FROM CURRENT: what it is now.
+    Current,
+}
+
+impl From<Option<String>> for SetTo {
+    fn from(value: Option<String>) -> SetTo {
+        value.map_or(SetTo::Default, SetTo::Value)
+    }
 }
