@@ -430,18 +430,29 @@ impl Session {
     }
 
     /// Locks the relations that a definition names.
-    pub(super) async fn lock_targets(&self, ddl: &Ddl) -> Result<()> {
-        let in_steps = ddl.concurrently().is_some() || ddl.alone().is_some();
-        if in_steps || matches!(ddl, Ddl::DetachPartition { .. }) {
-            // Each step locks what it needs, in a transaction of its own.
-            return Ok(());
-        }
+    async fn lock_targets(&self, ddl: &Ddl) -> Result<()> {
         let txn = &self.transaction()?.txn;
         for (relation, mode) in tables_of(ddl, &self.definitions()) {
-            txn.lock(LockTag::Relation(relation), mode, WaitPolicy::Block)
-                .await?;
+            let mut policy = WaitPolicy::Block;
+            if ddl.concurrently().is_some() {
+                // One of these at a time, and nobody else waits for it while it waits.
+                txn.lock_relation(relation, LockMode::ShareUpdateExclusive)
+                    .await?;
+                policy = WaitPolicy::LetPast;
+            }
+            txn.lock(LockTag::Relation(relation), mode, policy).await?;
         }
         Ok(())
+    }
+
+    /// Locks them ahead, so that the definition is of what its names mean then.
+    pub(super) async fn lock_targets_ahead(&self, ddl: &Ddl) -> Result<()> {
+        let in_steps = ddl.concurrently().is_some() || ddl.alone().is_some();
+        match in_steps || matches!(ddl, Ddl::DetachPartition { .. }) {
+            // Each step locks what it needs, in a transaction of its own.
+            true => Ok(()),
+            false => self.lock_targets(ddl).await,
+        }
     }
 
     /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
@@ -454,18 +465,9 @@ impl Session {
                 let message = "cannot create temporary table within security-restricted operation";
                 return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
             }
-            let txn = &self.transaction()?.txn;
-            for (relation, mode) in tables_of(ddl, &catalog) {
-                let mut policy = WaitPolicy::Block;
-                if ddl.concurrently().is_some() {
-                    // One of these at a time, and nobody else waits for it while it waits.
-                    txn.lock_relation(relation, LockMode::ShareUpdateExclusive)
-                        .await?;
-                    policy = WaitPolicy::LetPast;
-                }
-                txn.lock(LockTag::Relation(relation), mode, policy).await?;
-            }
+            self.lock_targets(ddl).await?;
             self.must_be_free(ddl, &catalog)?;
+            let txn = &self.transaction()?.txn;
             for (ty, mode) in types_of(ddl) {
                 txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;
             }

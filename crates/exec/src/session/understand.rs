@@ -298,7 +298,7 @@ impl Session {
     ) -> Result<bool> {
         let tables = command.tables();
         match command {
-            BoundStatement::Ddl(ddl) => self.lock_targets(ddl).await?,
+            BoundStatement::Ddl(ddl) => self.lock_targets_ahead(ddl).await?,
             _ if tables.is_empty() => return Ok(true),
             _ => {}
         }
