@@ -690,9 +690,7 @@ impl VirtualScanOp {
             have_pending: false,
         }
     }
-}
 
-impl VirtualScanOp {
     fn begin(&self, cx: &mut Cx) -> Step<Left> {
         self.table.must_be_readable()?;
         let (key, values) = match self.key {
