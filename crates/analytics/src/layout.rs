@@ -593,10 +593,12 @@ pub fn one_partition(plan: PlanRef) -> PlanRef {
 
 /// Sorted in each partition, then merged into one.
 fn sorted(plan: PlanRef, order: LexOrdering, fetch: Option<usize>) -> PlanRef {
+    /// The first rows are kept in memory, and each is compared with all batches: of many a sort, which goes to files, is quicker.
+    const MOST_KEPT: usize = 4_096;
     let partitions = plan.output_partitioning().partition_count();
     let sort = SortExec::new(order.clone(), plan)
         .with_preserve_partitioning(true)
-        .with_fetch(fetch);
+        .with_fetch(fetch.filter(|rows| *rows <= MOST_KEPT));
     if partitions == 1 {
         return Arc::new(sort);
     }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use throng_sql::catalog::{Catalog, TypeDef};
 use throng_sql::expr::Expr;
+use throng_sql::func::length::fits;
 use throng_sql::func::{
     Cast, EvalContext, EvalResult, EvalStop, Function, Host, ObjectKind, Operator, SetFn,
     SetIterator,
@@ -40,6 +41,8 @@ pub enum Callee {
     Function(&'static Function),
     Operator(&'static Operator),
     Cast(&'static Cast),
+    /// A function of the items of an array, the last argument.
+    Spread(&'static Function),
     /// Gives rows.
     Set(&'static Function, SetFn),
 }
@@ -47,7 +50,9 @@ pub enum Callee {
 impl PartialEq for Callee {
     fn eq(&self, other: &Callee) -> bool {
         match (self, other) {
-            (Callee::Function(a), Callee::Function(b)) => std::ptr::eq(*a, *b),
+            (Callee::Function(a), Callee::Function(b)) | (Callee::Spread(a), Callee::Spread(b)) => {
+                std::ptr::eq(*a, *b)
+            }
             (Callee::Operator(a), Callee::Operator(b)) => std::ptr::eq(*a, *b),
             (Callee::Cast(a), Callee::Cast(b)) => std::ptr::eq(*a, *b),
             (Callee::Set(a, _), Callee::Set(b, _)) => std::ptr::eq(*a, *b),
@@ -56,13 +61,67 @@ impl PartialEq for Callee {
     }
 }
 
+/// What copies its arguments or looks at a part of them, as `pg_proc` calls it.
+const QUICK: [&str; 17] = [
+    "textcat",
+    "byteacat",
+    "array_append",
+    "array_prepend",
+    "array_cat",
+    "array_ndims",
+    "array_lower",
+    "array_upper",
+    "array_length",
+    "cardinality",
+    "octet_length",
+    "jsonb_typeof",
+    "jsonb_array_length",
+    "jsonb_array_element",
+    "jsonb_array_element_text",
+    "jsonb_object_field",
+    "jsonb_object_field_text",
+];
+
 impl Callee {
+    #[inline]
+    fn is_for_another_thread(self, args: &[Datum]) -> bool {
+        interrupt::is_for_another_thread(args) && !self.is_quick(args)
+    }
+
+    #[cold]
+    fn is_quick(self, args: &[Datum]) -> bool {
+        /// Bytes that are copied in some tens of microseconds.
+        const FEW: usize = 1 << 20;
+        let name = match self {
+            Callee::Function(func) => func.name,
+            Callee::Operator(op) => op.code_name,
+            Callee::Cast(_) | Callee::Spread(_) | Callee::Set(..) => return false,
+        };
+        let few = |value: &Datum| match value {
+            Datum::Text(text) | Datum::Json(text) => text.len() <= FEW,
+            Datum::Bytea(bytes) => bytes.len() <= FEW,
+            Datum::Array(array) => array.items.len() <= FEW / size_of::<Datum>(),
+            // A part of it is found by halving, and seldom much of it.
+            Datum::Jsonb(json) => json.as_bytes().len() <= 16 * FEW,
+            _ => true,
+        };
+        QUICK.contains(&name) && args.iter().all(few)
+    }
+
     #[inline]
     fn call(self, cx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         match self {
             Callee::Function(func) => func.call(cx, args),
             Callee::Operator(op) => op.call(cx, args),
             Callee::Cast(cast) => cast.apply(cx, &args[0]),
+            Callee::Spread(func) => {
+                let mut values = args.to_vec();
+                if let Some(Datum::Array(array)) = values.pop() {
+                    fits(array.items.len() * size_of::<Datum>())?;
+                    values.extend_from_slice(&array.items);
+                }
+                func.call(cx, &values)
+            }
             Callee::Set(..) => Err(Error::internal("rows where a value is asked for").into()),
         }
     }
@@ -132,7 +191,7 @@ pub fn answered(site: Site<'_>, cx: &Cx) -> Option<Datum> {
 /// Calls a function here if that does not take long, else finds what it has given elsewhere, or stops for it.
 #[inline]
 pub fn call(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
-    if interrupt::is_for_another_thread(args) || cx.env.effects.has_more() {
+    if callee.is_for_another_thread(args) || cx.env.effects.has_more() {
         return found_or_stop(callee, args, site, cx);
     }
     match interrupt::bounded(|| callee.call(&cx.eval, args)) {
@@ -210,7 +269,7 @@ fn found_or_stop(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Ste
         Some(Outcome::AsksSession) => return Ok(callee.call(&cx.eval, args)?),
         Some(Outcome::Rows(_)) | None => {}
     }
-    let here = match interrupt::is_for_another_thread(args) {
+    let here = match callee.is_for_another_thread(args) {
         true => None,
         false => interrupt::bounded(|| callee.call(&cx.eval, args)),
     };

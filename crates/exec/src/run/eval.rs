@@ -64,10 +64,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         },
         Expr::Outer(param, _) => cx.outer[param.0 as usize].clone(),
         Expr::Call { func, args, .. } if matches!(args.last(), Some(Expr::Variadic(_))) => {
-            let Some(values) = spread_args(func, args, row, cx)? else {
-                return Ok(Datum::Null);
-            };
-            let value = func.call(&cx.eval, &values)?;
+            let value = call_spread(func, args, row, cx)?;
             cx.weigh(&value)?;
             value
         }
@@ -329,27 +326,27 @@ fn call(args: &[Expr], row: &[Datum], cx: &mut Cx, callee: Callee) -> Step<Datum
     })
 }
 
-/// The arguments of a call whose last one is an array of many; none where that is NULL, which gives NULL.
-pub fn spread_args(
-    func: &Function,
-    args: &[Expr],
-    row: &[Datum],
-    cx: &mut Cx,
-) -> Step<Option<Vec<Datum>>> {
+/// Calls a function with the items of an array, its last argument; NULL where that is NULL.
+fn call_spread(func: &'static Function, args: &[Expr], row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let at = cx.env.effects.at();
+    let site = Site { args, at };
+    if let Some(value) = offload::answered(site, cx) {
+        return Ok(value);
+    }
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
-        let Expr::Variadic(array) = arg else {
-            values.push(eval(arg, row, cx)?);
-            continue;
-        };
-        match eval(array, row, cx)? {
-            Datum::Array(array) => values.extend_from_slice(&array.items),
-            // To `format` it is as if nothing were given.
-            _ if func.name == "format" => {}
-            _ => return Ok(None),
-        }
+        values.push(match arg {
+            Expr::Variadic(array) => eval(array, row, cx)?,
+            arg => eval(arg, row, cx)?,
+        });
     }
-    Ok(Some(values))
+    match values.last() {
+        Some(Datum::Array(_)) => {}
+        // To `format` it is as if nothing were given.
+        _ if func.name == "format" => {}
+        _ => return Ok(Datum::Null),
+    }
+    offload::call(Callee::Spread(func), &values, site, cx)
 }
 
 /// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it unknown.

@@ -174,7 +174,7 @@ impl Ways {
 
     fn is_dear(&self, plan: &Plan) -> bool {
         let above = self.analytics_above_cost;
-        above >= 0.0 && plan.cost.total > above
+        above >= 0.0 && plan.cost.of_work() > above
     }
 
     /// The operators that the pool is to run where it cannot run the whole query: big aggregates, as these give few rows.
@@ -254,7 +254,7 @@ impl Session {
     /// Whether a plan is one for the analytics pool, if it may run there.
     pub(super) fn is_big(&self, plan: &PlannedStatement) -> bool {
         let above = self.asked().analytics_above_cost;
-        let is_dear = above >= 0.0 && plan.root.cost.total > above;
+        let is_dear = above >= 0.0 && plan.root.cost.of_work() > above;
         plan.tag == StatementTag::Select && is_dear
     }
 

@@ -129,3 +129,26 @@ fn others_go_on_beside_a_talkative_function() {
     assert!(held < 8, "{held} times for more than 10 ms");
     home.assert_no_panic();
 }
+
+/// A value that is small and makes much, or that is walked many times, is computed beside the loop and given up when told.
+#[test]
+fn small_arguments_make_long_work() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut client = server.connect();
+    client.run("set statement_timeout = '300ms'");
+    let walks = "select jsonb_path_exists((select jsonb_agg(g) from generate_series(1, 3000) g), '$[*] ? (@ == 0 || exists($[*] ? (@ == -1)))')";
+    let fills = "select array_length(array_fill(1, array[20000000]), 1)";
+    let spreads = "select jsonb_build_array(variadic array_fill(1, array[3000000])) is null";
+    for statement in [walks, fills, spreads] {
+        let began = Instant::now();
+        let answer = client.query(statement).expect("an answer");
+        assert!(began.elapsed() < SOON, "{statement}: {:?}", began.elapsed());
+        let done = answer.error().is_none() || ["57014", "53200"].contains(&&*answer.code());
+        assert!(done, "{statement}: {answer:?}");
+    }
+    let held = "select coalesce(max(held_ms), 0)::int from throng.stalls";
+    let held: u32 = client.run(held).value().parse().expect("a number");
+    assert!(held < 300, "{held} ms");
+    home.assert_no_panic();
+}

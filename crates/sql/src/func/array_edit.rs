@@ -2,7 +2,7 @@
 
 use super::array::{array, same};
 use super::compare::comparator;
-use super::length::{buffer_fits, gather};
+use super::length::{buffer_fits, fits, gather};
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use crate::io::to_text;
@@ -199,6 +199,7 @@ fn array_fill(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             .filter(|&c| c <= MAX_ITEMS)
             .ok_or_else(too_large)?;
     }
+    fits(count as usize * size_of::<Datum>())?;
     let dim = |(&len, &lower): (&i64, &i64)| Dim {
         len: len as i32,
         lower: lower as i32,

@@ -184,6 +184,13 @@ pub struct Cost {
     pub width: u32,
 }
 
+impl Cost {
+    /// The total without what ways cost that the session has disabled.
+    pub fn of_work(&self) -> f64 {
+        self.total % super::cost::DISABLED
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// Rows of constants and expressions (no input row). `SELECT 1` is one row of them.

@@ -10,6 +10,7 @@ mod alone;
 mod call;
 mod command;
 mod cursor;
+mod in_place;
 mod kept;
 mod loops;
 mod raise;

@@ -374,6 +374,17 @@ impl Session {
             false => As::Assigned(target),
         };
         let scalar = wanted.filter(|held| !is_row(held.ty));
+        let variable = &m.compiled.code.variables[usize::from(target.slot)];
+        if matches!(m.values[usize::from(target.slot)], Datum::Array(_))
+            && target.field.is_none()
+            && variable.held.domain.is_none()
+            && !variable.not_null
+        {
+            let kept = self.kept(m, id, bound_as)?;
+            if self.assigned_in_place(m, target.slot, &kept).await? {
+                return Ok(());
+            }
+        }
         let (value, ty) = self.value_as(m, id, bound_as, scalar).await?;
         if !target.parts.is_empty() && self.is_kept_query(m, id) {
             return self.put_part(m, target, id, value, ty).await;

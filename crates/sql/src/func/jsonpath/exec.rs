@@ -13,7 +13,7 @@ use super::*;
 use crate::func::EvalContext;
 use throng_types::error::{SqlState, state};
 use throng_types::jsonb::{JsonRef, View, too_deep};
-use throng_types::{Error, Jsonb};
+use throng_types::{Error, Jsonb, interrupt};
 
 /// Levels of calls, of a path's steps and a document's containers together: what a stack of 8 MiB has room for without optimization.
 const MAX_LEVELS: usize = 1500;
@@ -210,6 +210,7 @@ impl<'a> Walker<'a> {
     /// Counts a step.
     pub fn spend(&mut self) -> Walk<()> {
         self.steps += 1;
+        interrupt::poll()?;
         match self.steps > MAX_STEPS {
             true => Err(too_much("steps")),
             false => Ok(()),
