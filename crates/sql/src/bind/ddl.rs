@@ -273,13 +273,14 @@ impl Binder<'_> {
             } => {
                 let role = role.as_ref().map(|r| self.role(r)).transpose()?;
                 let database = database.as_ref().map(|name| self.database(name));
+                let database = database.transpose()?.map(|def| def.oid);
                 let name = match name {
                     Some(name) => Some(self.stored_setting(name, value.as_deref())?),
                     None => None,
                 };
                 Ddl::AlterRoleSet {
                     role,
-                    database: database.transpose()?.map(|def| def.oid),
+                    database,
                     name,
                     value: value.clone(),
                 }

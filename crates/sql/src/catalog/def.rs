@@ -476,6 +476,17 @@ pub struct DatabaseDef {
     #[serde(default = "no_limit")]
     pub connection_limit: i32,
     pub settings: Vec<(String, String)>,
+    /// `ALTER ROLE … IN DATABASE … SET`; no role twice, and none without settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub role_settings: Vec<RoleSettings>,
+}
+
+/// What a role's sessions in one database start with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleSettings {
+    #[serde(with = "id")]
+    pub role: Oid,
+    pub settings: Vec<(String, String)>,
 }
 
 /// Of a database that was made when there was one.
@@ -498,6 +509,7 @@ impl DatabaseDef {
             allow_connections: true,
             connection_limit: -1,
             settings: vec![],
+            role_settings: vec![],
         }
     }
 }

@@ -541,14 +541,18 @@ impl Parser<'_> {
                 change,
             });
         }
-        if self.words(&["in", "database"]) {
-            return Ok(self.skip_unsupported("ALTER ROLE ... IN DATABASE"));
+        if word == "group" {
+            return Err(self.unexpected());
         }
-        if self.any_of(&["set", "reset"]) {
+        let database = match self.words(&["in", "database"]) {
+            true => Some(self.name()?),
+            false => None,
+        };
+        if database.is_some() || self.any_of(&["set", "reset"]) {
             let (setting, value) = self.stored_setting()?;
             return Ok(Statement::AlterRoleSet {
                 role: Some(name),
-                database: None,
+                database,
                 name: setting,
                 value,
             });
