@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod alter;
+mod alter_other;
 mod alter_pass;
 mod call;
 mod clauses;
@@ -438,7 +439,6 @@ impl<'a> Binder<'a> {
             | S::RenameConstraint { .. }
             | S::CreateIndex(_)
             | S::CreateView(_)
-            | S::AlterView { .. }
             | S::RefreshMaterialized { .. }
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }

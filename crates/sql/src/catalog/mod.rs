@@ -34,7 +34,7 @@ pub use def::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
     MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings, RoutineBody,
     RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition,
-    TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names,
+    TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
     is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};

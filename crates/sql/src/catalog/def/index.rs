@@ -33,6 +33,9 @@ pub struct IndexDef {
     pub clustered: bool,
     #[serde(default)]
     pub terms: IndexTerms,
+    /// SET STATISTICS of columns that are expressions, by their numbers; no number twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<(u16, i16)>,
 }
 
 /// What of an index are no plain key columns.
