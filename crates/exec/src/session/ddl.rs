@@ -748,6 +748,9 @@ impl Session {
                 .constraint(&def.name));
         }
         let mut builder = index.tree.builder(xid);
+        if let Some(percent) = def.fill_factor() {
+            builder = builder.filling(percent);
+        }
         for (i, (key, tid)) in keys.iter().enumerate() {
             retry(|| builder.push(key, tid)).await?;
             if i % 1000 == 0 {

@@ -390,6 +390,7 @@ impl Binder<'_> {
         name: &ast::Name,
         columns: &[ast::ColumnDef],
     ) -> Result<Ddl> {
+        // It is a relation's type.
         let (schema, _) = self.place(name, false)?;
         let mut made: Vec<ColumnDef> = Vec::with_capacity(columns.len());
         for column in columns {

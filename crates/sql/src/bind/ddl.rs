@@ -192,7 +192,7 @@ impl Binder<'_> {
                 }
             }
             S::CreateEnum { name, labels } => Ddl::CreateEnum {
-                schema: self.place(name, false)?.0,
+                schema: self.place_beside_relations(name)?,
                 name: name.last().to_string(),
                 owner: self.ctx.user,
                 labels: labels.clone(),
@@ -339,6 +339,15 @@ impl Binder<'_> {
                     format!("role \"{name}\" does not exist"),
                 )
             })
+    }
+
+    /// The schema of a new function or type; a superuser's may be in `pg_catalog`, where relations may not.
+    pub(super) fn place_beside_relations(&self, name: &ast::Name) -> Result<Oid> {
+        let of_system = name.schema() == Some("pg_catalog");
+        match of_system && self.catalog().is_superuser(self.user) {
+            true => Ok(builtin::PG_CATALOG),
+            false => Ok(self.place(name, false)?.0),
+        }
     }
 
     /// The schema of a new relation, and whether that is the session's temporary one: NONE while that is still to be made.

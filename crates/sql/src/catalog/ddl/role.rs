@@ -91,9 +91,14 @@ impl Run<'_> {
         let change = |settings: &mut Vec<(String, String)>| match name {
             None => settings.clear(),
             Some(name) => {
-                settings.retain(|(n, _)| n != name);
-                if let Some(value) = value {
-                    settings.push((name.to_string(), value.to_string()));
+                let known = settings.iter().position(|(n, _)| n == name);
+                match (known, value) {
+                    (Some(at), Some(value)) => settings[at].1 = value.to_string(),
+                    (None, Some(value)) => settings.push((name.to_string(), value.to_string())),
+                    (Some(at), None) => {
+                        settings.remove(at);
+                    }
+                    (None, None) => {}
                 }
             }
         };

@@ -130,6 +130,12 @@ pub fn index_column_names(
 }
 
 impl IndexDef {
+    /// Per cent of its leaves that are filled when it is built, where it was said.
+    pub fn fill_factor(&self) -> Option<usize> {
+        let given = self.options.iter().find(|(name, _)| name == "fillfactor");
+        given?.1.parse().ok()
+    }
+
     /// Whether it is on plain columns of all rows.
     pub fn is_plain(&self) -> bool {
         self.terms.exprs.is_empty() && self.terms.predicate.is_none()
