@@ -1,6 +1,7 @@
 //! Bound statements: what the executor is handed. Data statements are [`BoundQuery`]s; definitions
 //! are [`Ddl`]; the rest are [`Command`]s.
 
+mod alter;
 mod copy;
 mod transaction;
 mod trigger;
@@ -16,9 +17,9 @@ use throng_types::{Error, Oid, SqlType, Xid};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef,
-    TypeDef, ViewDef, ViewDefault,
+    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
+    Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef, TypeDef,
+    ViewDef, ViewDefault,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -412,6 +413,7 @@ impl Ddl {
 }
 
 pub use crate::parse::ast::{EnumChange, RoutineWord};
+pub use alter::{AlterDomain, DomainTest, SetExpression};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
@@ -762,33 +764,6 @@ pub enum AlterTable {
         attnum: u16,
         names: Vec<String>,
     },
-}
-
-/// ALTER DOMAIN: what it is now; new constraints have no oids yet.
-#[derive(Clone, Debug)]
-pub struct AlterDomain {
-    pub def: TypeDef,
-    /// What columns that are there must hold.
-    pub tests: Vec<DomainTest>,
-}
-
-#[derive(Clone, Debug)]
-pub struct DomainTest {
-    pub table: Oid,
-    pub attnum: u16,
-    /// Over the value, `Slot(0)`; none: NOT NULL.
-    pub condition: Option<Expr>,
-}
-
-/// ALTER COLUMN … SET EXPRESSION.
-#[derive(Clone, Debug)]
-pub struct SetExpression {
-    pub attnum: u16,
-    pub generated: Generated,
-    /// Over the row, `Slot(attnum - 1)`.
-    pub value: Expr,
-    /// Conditions on the column with their names: they may not hold any more.
-    pub checks: Vec<(String, Expr)>,
 }
 
 #[derive(Clone, Debug)]

@@ -66,8 +66,8 @@ pub(super) struct OwnSetting {
     pub stored: bool,
 }
 
-/// Settings a session starts with beside the server's, later ones winning: the database's, the role's, the role's in the
-/// database, the client's.
+/// Settings a session starts with beside the server's, later ones winning: the database's, the
+/// role's, the role's in the database, the client's.
 pub(super) fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<OwnSetting> {
     let own = |stored| {
         move |(name, value): &(String, String)| OwnSetting {

@@ -37,7 +37,9 @@ impl Binder<'_> {
         let found = self.find_relation(name)?;
         // Any relation may be given away as a table.
         if let [AlterAction::OwnerTo(role)] = actions
-            && found.as_ref().is_some_and(|found| !matches!(found, Relation::Table(_)))
+            && found
+                .as_ref()
+                .is_some_and(|found| !matches!(found, Relation::Table(_)))
         {
             let change = ObjectChange::Owner(role.clone());
             return self.alter_object(kind, name, if_exists, &change);
@@ -660,7 +662,9 @@ impl Binder<'_> {
 
     pub(super) fn table_constraint_named(&self, table: &TableDef, name: &str) -> Result<Oid> {
         let found = self.catalog().constraint_by_name(table.oid, name);
-        found.map(|c| c.oid).ok_or_else(|| no_constraint(table, name))
+        found
+            .map(|c| c.oid)
+            .ok_or_else(|| no_constraint(table, name))
     }
 
     pub(super) fn set_type(

@@ -1,4 +1,4 @@
-//! ALTER TABLE of what is no table: views, indexes and sequences, by whichever word they are called.
+//! ALTER TABLE of what is no table: views, indexes and sequences, by whichever word.
 
 use std::sync::Arc;
 
@@ -214,10 +214,7 @@ impl Binder<'_> {
                     for (name, value) in given {
                         match set_view_option(name, value)? {
                             Some(check) => def.check = Some(check),
-                            None => set_options(
-                                &mut def.options,
-                                &[(name.clone(), value.clone())],
-                            ),
+                            None => set_options(&mut def.options, &[(name.clone(), value.clone())]),
                         }
                     }
                 }

@@ -284,6 +284,7 @@ impl Binder<'_> {
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
             S::DropAbsent(drop) => self.drop_absent(drop)?,
+            S::CommentAbsent(comment) => self.comment_built_in(comment)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
             S::Grant(grant) => self.grant(grant)?,
             S::AlterDefaultPrivileges {
@@ -341,7 +342,8 @@ impl Binder<'_> {
             })
     }
 
-    /// The schema of a new function or type; a superuser's may be in `pg_catalog`, where relations may not.
+    /// The schema of a new function or type; a superuser's may be in `pg_catalog`, where relations
+    /// may not.
     pub(super) fn place_beside_relations(&self, name: &ast::Name) -> Result<Oid> {
         let of_system = name.schema() == Some("pg_catalog");
         match of_system && self.catalog().is_superuser(self.user) {

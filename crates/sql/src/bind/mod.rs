@@ -11,6 +11,7 @@ mod call;
 mod clauses;
 mod coerce;
 mod comment;
+mod comment_built_in;
 mod composite;
 mod copy;
 mod cursor;
@@ -460,6 +461,7 @@ impl<'a> Binder<'a> {
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
             | S::DropAbsent(_)
+            | S::CommentAbsent(_)
             | S::CreateRole { .. }
             | S::AlterRole { .. }
             | S::AlterRoleSet { .. }

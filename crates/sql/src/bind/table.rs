@@ -12,7 +12,8 @@ use super::scope::Scope;
 use super::{Binder, Clause, inherit, options, slots_of_row};
 use crate::catalog::partition::PartitionBound;
 use crate::catalog::{
-    ColumnDef, Generated, Identity, IndexMethod, Lineage, OnCommit, Persistence, Relation, Storage, TableDef,
+    ColumnDef, Generated, Identity, IndexMethod, Lineage, OnCommit, Persistence, Relation, Storage,
+    TableDef,
 };
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions, TableSource,

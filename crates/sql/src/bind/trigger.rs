@@ -15,8 +15,7 @@ use super::{BindContext, Binder, Clause};
 use crate::catalog::acl::right;
 use crate::catalog::system::trigger::of_keys;
 use crate::catalog::{
-    Catalog, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint,
-    TriggerDef, fires,
+    Catalog, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, fires,
 };
 use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};

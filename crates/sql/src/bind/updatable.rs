@@ -348,7 +348,8 @@ impl Binder<'_> {
     }
 }
 
-/// The table as one that has these defaults. Those of columns whose values are the table's own do not count.
+/// The table as one that has these defaults. Those of columns whose values are the table's own do
+/// not count.
 fn with_defaults(table: &Arc<TableDef>, defaults: Vec<ViewDefault>) -> Arc<TableDef> {
     if defaults.is_empty() {
         return table.clone();

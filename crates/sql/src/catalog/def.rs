@@ -216,7 +216,7 @@ pub struct ViewDef {
     pub array_name: Option<String>,
 }
 
-/// A view's own default of a column: as of a table's, SQL text or a sequence whose next value it is.
+/// A view's own default of a column, as a table's: SQL text or a sequence whose next value it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewDefault {
     pub attnum: u16,
@@ -760,7 +760,7 @@ impl Object {
     /// Whether it is every database's.
     pub fn is_shared(&self) -> bool {
         use builtin::class;
-        let of_shared = |class| [class::ROLE, class::DATABASE].contains(&class);
+        let of_shared = |class| [class::ROLE, class::DATABASE, class::TABLESPACE].contains(&class);
         match self {
             Object::Role(_) | Object::Database(_) | Object::Membership(_) => true,
             Object::Comment(def) => of_shared(def.class),

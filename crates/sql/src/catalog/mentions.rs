@@ -175,8 +175,8 @@ impl Catalog {
         Some(listed(&self.mentions.words, &word))
     }
 
-    /// Tables and views whose columns a sequence numbers, triggers that a function, a table or what their conditions name is of, and types
-    /// over a type; by oid.
+    /// Tables and views whose columns a sequence numbers, triggers that a function, a table or what
+    /// their conditions name is of, and types over a type; by oid.
     pub(super) fn users_of(&self, object: Oid) -> Vec<Oid> {
         listed(&self.mentions.users, &object)
     }

@@ -629,6 +629,7 @@ pub enum Statement {
         options: Vec<DatabaseOption>,
     },
     DropAbsent(Box<DropAbsent>),
+    CommentAbsent(Box<CommentAbsent>),
     DropDatabase {
         name: String,
         if_exists: bool,

@@ -430,7 +430,8 @@ impl Parser<'_> {
                 let if_exists = self.if_exists();
                 let name = self.any_name()?;
                 let kind = ObjectKind::Sequence;
-                if self.any_of(&["rename", "owner"]) || (self.is("set") && self.is_at(1, "schema")) {
+                if self.any_of(&["rename", "owner"]) || (self.is("set") && self.is_at(1, "schema"))
+                {
                     let change = self.object_change()?;
                     return Ok(Statement::AlterObject {
                         kind,
@@ -491,7 +492,12 @@ impl Parser<'_> {
     }
 
     /// What ALTER TABLE can do, said of a relation of another kind.
-    pub(super) fn alter_actions(&mut self, kind: ObjectKind, name: Name, if_exists: bool) -> Result<Statement> {
+    pub(super) fn alter_actions(
+        &mut self,
+        kind: ObjectKind,
+        name: Name,
+        if_exists: bool,
+    ) -> Result<Statement> {
         let actions = self.list(Self::alter_action)?;
         Ok(Statement::AlterTable {
             kind,
@@ -703,7 +709,7 @@ impl Parser<'_> {
                 self.advance();
                 ObjectKind::Other("language")
             }
-            _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
+            _ => return self.comment_on_absent(),
         };
         self.advance();
         if kind == ObjectKind::MaterializedView {

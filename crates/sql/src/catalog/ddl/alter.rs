@@ -554,7 +554,9 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
-            TargetKind::Extension | TargetKind::Language => return missing(),
+            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => {
+                return missing();
+            }
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;

@@ -463,7 +463,10 @@ impl Run<'_> {
     fn collect_defaults(&self, sequence: Oid, found: &mut Collector) {
         let users = self.catalog().users_of(sequence);
         for view in users.iter().filter_map(|oid| self.catalog().view(*oid)) {
-            let of_sequence = view.defaults.iter().filter(|d| d.sequence == Some(sequence));
+            let of_sequence = view
+                .defaults
+                .iter()
+                .filter(|d| d.sequence == Some(sequence));
             for own in of_sequence {
                 self.collect_view_default(view, own.attnum, sequence, found);
             }

@@ -369,6 +369,7 @@ impl Run<'_> {
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
             TargetKind::Extension => (builtin::class::EXTENSION, 0),
             TargetKind::Language => (builtin::class::LANGUAGE, 0),
+            TargetKind::BuiltIn(class) => (class, 0),
         };
         let old = self
             .catalog()
