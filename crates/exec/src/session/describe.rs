@@ -314,7 +314,8 @@ impl SessionHost<'_> {
     /// it; any other text as it is.
     fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
-            let table = self.catalog.table(table)?;
+            // A view has defaults of its own.
+            let table = &bind::columns_of(&self.catalog.relation(table)?)?;
             let (catalog, path) = (self.catalog, self.search_path());
             let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
             if let Some((_, column)) = table.live_columns().find(|(_, c)| is(c)) {

@@ -128,7 +128,7 @@ impl Binder<'_> {
             }
             RoutineChange::Object(ObjectChange::SetSchema(schema)) => Ddl::SetSchema {
                 target,
-                schema: self.schema(schema)?,
+                schema: self.schema_to_move_to(target, schema)?,
                 said: None,
             },
             RoutineChange::Options(options) => {
