@@ -345,10 +345,15 @@ impl Binder<'_> {
     /// The schema of a new function or type; a superuser's may be in `pg_catalog`, where relations
     /// may not.
     pub(super) fn place_beside_relations(&self, name: &ast::Name) -> Result<Oid> {
-        let of_system = name.schema() == Some("pg_catalog");
-        match of_system && self.catalog().is_superuser(self.user) {
-            true => Ok(builtin::PG_CATALOG),
-            false => Ok(self.place(name, false)?.0),
+        if name.schema() != Some("pg_catalog") {
+            return Ok(self.place(name, false)?.0);
+        }
+        self.check_database(name)?;
+        let schema = builtin::PG_CATALOG;
+        let catalog = self.catalog();
+        match catalog.schema_rights(self.user, schema, right::CREATE) {
+            0 => Err(self.schema_denied(schema)),
+            _ => Ok(schema),
         }
     }
 
