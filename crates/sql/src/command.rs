@@ -1,6 +1,7 @@
 //! Bound statements: what the executor is handed. Data statements are [`BoundQuery`]s; definitions
 //! are [`Ddl`]; the rest are [`Command`]s.
 
+mod alter;
 mod copy;
 mod transaction;
 mod trigger;
@@ -16,9 +17,9 @@ use throng_types::{Error, Oid, SqlType, Xid};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef,
-    TypeDef, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
+    Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef, TypeDef,
+    ViewDef, ViewDefault,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -132,6 +133,15 @@ pub enum Ddl {
         actions: Vec<AlterTable>,
         /// Not of its children.
         only: bool,
+        /// What the statement called it.
+        said: TargetKind,
+    },
+    /// Of an index: its storage parameters, and its columns' statistics targets by number.
+    AlterIndex {
+        index: Oid,
+        options: Vec<(String, String)>,
+        targets: Vec<(u16, Option<i16>)>,
+        said: TargetKind,
     },
     AttachPartition {
         table: Oid,
@@ -155,11 +165,13 @@ pub enum Ddl {
         concurrently: bool,
         with_data: bool,
     },
-    /// Its check option, if any is left, and its other storage parameters.
+    /// Its check option, if any is left, its other storage parameters, and its columns' defaults.
     AlterView {
         view: Oid,
         check: Option<CheckOption>,
         options: Vec<(String, String)>,
+        defaults: Vec<ViewDefault>,
+        said: TargetKind,
     },
     CreateSequence {
         sequence: NewSequence,
@@ -175,14 +187,20 @@ pub enum Ddl {
         name: String,
         /// Not of its children.
         only: bool,
+        /// What the statement called it, where that is not what it is.
+        said: Option<TargetKind>,
     },
     SetSchema {
         target: Target,
         schema: Oid,
+        /// What the statement called it, where that is not what it is.
+        said: Option<TargetKind>,
     },
     SetOwner {
         target: Target,
         owner: Oid,
+        /// What the statement called it, where that is not what it is.
+        said: Option<TargetKind>,
     },
     Drop {
         targets: Vec<Target>,
@@ -337,21 +355,22 @@ impl Ddl {
                 Some(_) => "CREATE TABLE AS".into(),
                 None => "CREATE TABLE".into(),
             },
-            Ddl::AlterTable { .. } | Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => {
-                "ALTER TABLE".into()
-            }
+            Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => "ALTER TABLE".into(),
+            Ddl::AlterTable { said, .. }
+            | Ddl::AlterIndex { said, .. }
+            | Ddl::AlterView { said, .. } => format!("ALTER {}", said.keyword()),
             Ddl::AttachIndex { .. } => "ALTER INDEX".into(),
             Ddl::CreateIndex(_) => "CREATE INDEX".into(),
             Ddl::CreateView(_) => "CREATE VIEW".into(),
-            Ddl::AlterView { .. } => "ALTER VIEW".into(),
             Ddl::CreateSequence { .. } => "CREATE SEQUENCE".into(),
             Ddl::AlterSequence { .. } => "ALTER SEQUENCE".into(),
-            Ddl::Rename { target, .. }
-            | Ddl::SetSchema { target, .. }
-            | Ddl::SetOwner { target, .. } => match target.kind {
-                TargetKind::Column(_) | TargetKind::Constraint => "ALTER TABLE".into(),
-                TargetKind::ViewColumn(_) => "ALTER VIEW".into(),
-                _ => of("ALTER", target),
+            Ddl::Rename { target, said, .. }
+            | Ddl::SetSchema { target, said, .. }
+            | Ddl::SetOwner { target, said, .. } => match (said, target.kind) {
+                (Some(said), _) => format!("ALTER {}", said.keyword()),
+                (None, TargetKind::Column(_) | TargetKind::Constraint) => "ALTER TABLE".into(),
+                (None, TargetKind::ViewColumn(_)) => "ALTER VIEW".into(),
+                (None, _) => of("ALTER", target),
             },
             Ddl::Drop { targets, .. } => targets
                 .first()
@@ -394,6 +413,7 @@ impl Ddl {
 }
 
 pub use crate::parse::ast::{EnumChange, RoutineWord};
+pub use alter::{AlterDomain, DomainTest, SetExpression};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
@@ -744,33 +764,6 @@ pub enum AlterTable {
         attnum: u16,
         names: Vec<String>,
     },
-}
-
-/// ALTER DOMAIN: what it is now; new constraints have no oids yet.
-#[derive(Clone, Debug)]
-pub struct AlterDomain {
-    pub def: TypeDef,
-    /// What columns that are there must hold.
-    pub tests: Vec<DomainTest>,
-}
-
-#[derive(Clone, Debug)]
-pub struct DomainTest {
-    pub table: Oid,
-    pub attnum: u16,
-    /// Over the value, `Slot(0)`; none: NOT NULL.
-    pub condition: Option<Expr>,
-}
-
-/// ALTER COLUMN … SET EXPRESSION.
-#[derive(Clone, Debug)]
-pub struct SetExpression {
-    pub attnum: u16,
-    pub generated: Generated,
-    /// Over the row, `Slot(attnum - 1)`.
-    pub value: Expr,
-    /// Conditions on the column with their names: they may not hold any more.
-    pub checks: Vec<(String, Expr)>,
 }
 
 #[derive(Clone, Debug)]

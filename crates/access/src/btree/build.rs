@@ -38,6 +38,8 @@ pub struct Builder {
     /// The lowest level that [`Builder::finish`] has not done with.
     finishing: usize,
     entries: u64,
+    /// Per cent of a leaf that is filled.
+    leaf_fill: usize,
     last: Vec<u8>,
     entry: Vec<u8>,
     /// Blocks that the file has grown by and no page has taken.
@@ -67,6 +69,7 @@ impl BTree {
             levels: vec![Level::default()],
             finishing: 0,
             entries: 0,
+            leaf_fill: LEAF_FILL,
             last: Vec::new(),
             entry: Vec::new(),
             spare: 0..0,
@@ -89,6 +92,12 @@ impl BTree {
 }
 
 impl Builder {
+    /// The same, but that leaves are filled to `percent`.
+    pub fn filling(mut self, percent: usize) -> Builder {
+        self.leaf_fill = percent;
+        self
+    }
+
     /// Adds an entry, which is above all before it. Interrupted, it is to be called again with the same one.
     ///
     /// # Errors
@@ -149,7 +158,7 @@ impl Builder {
             return false;
         }
         let size = keys.size_with(key, inner);
-        let fill = limit * if inner { INNER_FILL } else { LEAF_FILL } / 100;
+        let fill = limit * if inner { INNER_FILL } else { self.leaf_fill } / 100;
         // A leaf's high key is at most one byte longer than its last key.
         let high = if inner { 0 } else { key.len() + 1 };
         size > fill || size + high > limit

@@ -255,6 +255,7 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
             return vec![(*sequence, LockMode::ShareRowExclusive)];
         }
         Ddl::AlterView { view, .. } => vec![*view],
+        Ddl::AlterIndex { index, .. } => of_target(TargetKind::Index, *index).into_iter().collect(),
         Ddl::AlterTable { table, .. } | Ddl::Repack { table, .. } => vec![*table],
         Ddl::DropIndexConcurrently(index) => of_target(index.kind, index.oid).into_iter().collect(),
         Ddl::Reindex { indexes, .. } => {
@@ -749,6 +750,9 @@ impl Session {
                 .constraint(&def.name));
         }
         let mut builder = index.tree.builder(xid);
+        if let Some(percent) = def.fill_factor() {
+            builder = builder.filling(percent);
+        }
         for (i, (key, tid)) in keys.iter().enumerate() {
             retry(|| builder.push(key, tid)).await?;
             if i % 1000 == 0 {

@@ -67,6 +67,11 @@ impl SessionHost<'_> {
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
                     Some("pg_trigger") => builtin::class::TRIGGER,
+                    Some("pg_operator") => builtin::class::OPERATOR,
+                    Some("pg_opclass") => builtin::class::OPERATOR_CLASS,
+                    Some("pg_opfamily") => builtin::class::OPERATOR_FAMILY,
+                    Some("pg_am") => builtin::class::ACCESS_METHOD,
+                    Some("pg_collation") => builtin::class::COLLATION,
                     Some(other) => {
                         let of = match other {
                             "pg_extension" => builtin::class::EXTENSION,
@@ -88,6 +93,7 @@ impl SessionHost<'_> {
             "shobj_description" => match args[1].as_str() {
                 Some("pg_database") => self.comment(builtin::class::DATABASE, oid(&args[0]), 0),
                 Some("pg_authid") => self.comment(builtin::class::ROLE, oid(&args[0]), 0),
+                Some("pg_tablespace") => self.comment(builtin::class::TABLESPACE, oid(&args[0]), 0),
                 _ => Datum::Null,
             },
             "pg_get_function_result"
@@ -308,7 +314,8 @@ impl SessionHost<'_> {
     /// it; any other text as it is.
     fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
-            let table = self.catalog.table(table)?;
+            // A view has defaults of its own.
+            let table = &bind::columns_of(&self.catalog.relation(table)?)?;
             let (catalog, path) = (self.catalog, self.search_path());
             let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
             if let Some((_, column)) = table.live_columns().find(|(_, c)| is(c)) {

@@ -66,7 +66,8 @@ pub(super) struct OwnSetting {
     pub stored: bool,
 }
 
-/// Settings a session starts with beside the server's, later ones winning: the database's, the role's, the client's.
+/// Settings a session starts with beside the server's, later ones winning: the database's, the
+/// role's, the role's in the database, the client's.
 pub(super) fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<OwnSetting> {
     let own = |stored| {
         move |(name, value): &(String, String)| OwnSetting {
@@ -76,11 +77,17 @@ pub(super) fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Ve
         }
     };
     let mut settings = Vec::new();
-    if let Some(database) = catalog.database_by_name(&login.database) {
+    let database = catalog.database_by_name(&login.database);
+    if let Some(database) = database {
         settings.extend(database.settings.iter().map(own(true)));
     }
     if let Some(role) = catalog.role(role.oid) {
         settings.extend(role.settings.iter().map(own(true)));
+    }
+    if let Some(database) = database {
+        let both = database.role_settings.iter();
+        let both = both.filter(|both| both.role == role.oid);
+        settings.extend(both.flat_map(|both| both.settings.iter().map(own(true))));
     }
     let name = (
         "application_name".to_owned(),

@@ -88,7 +88,9 @@ fn named(ddl: &Ddl) -> Vec<(&'static str, Oid)> {
         Ddl::AlterTable { table, .. }
         | Ddl::AttachPartition { table, .. }
         | Ddl::DetachPartition { table, .. } => vec![("ALTER TABLE", *table)],
-        Ddl::AlterView { view, .. } => vec![("ALTER TABLE", *view)],
+        Ddl::AlterView { view: oid, .. } | Ddl::AlterIndex { index: oid, .. } => {
+            vec![("ALTER TABLE", *oid)]
+        }
         Ddl::SetOwner { target, .. } => match target.kind {
             TargetKind::Table | TargetKind::View | TargetKind::MaterializedView => {
                 vec![("ALTER TABLE", target.oid)]

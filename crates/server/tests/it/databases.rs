@@ -230,7 +230,7 @@ fn who_may_and_what_is_asked_for() {
         ("create database b encoding 'latin1'", "0A000"),
         (
             "create database b locale 'de_DE.UTF-8' template template0",
-            "0A000",
+            "42809",
         ),
         ("create database b tablespace there", "42704"),
         ("create database b strategy slowly", "22023"),

@@ -6,7 +6,11 @@ use throng_types::error::state;
 use throng_types::sqltype::{made, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
-use super::alter_pass::{Pass, Retyped, in_passes};
+use super::alter_other::{is_other, must_be_called, must_be_ours};
+use super::alter_pass::{
+    Pass, Retyped, added_constraint, in_passes, is_foreign_key, not_validated, validate_new,
+};
+use super::ddl::{alter_tag, said_relation};
 use super::dml::row_names;
 use super::domain::Declared;
 use super::scope::Scope;
@@ -19,28 +23,36 @@ use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, 
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
 use crate::parse::ast::{
-    self, AlterAction, ObjectChange, ObjectKind, Pos, TableConstraintKind as T,
+    self, AlterAction, NameOrNumber, ObjectChange, ObjectKind, Pos, TableConstraintKind as T,
 };
 
 impl Binder<'_> {
     pub(super) fn alter_table(
         &mut self,
-        name: &ast::Name,
+        (kind, name): (ObjectKind, &ast::Name),
         only: bool,
         if_exists: bool,
         actions: &[AlterAction],
     ) -> Result<Ddl> {
+        let found = self.find_relation(name)?;
         // Any relation may be given away as a table.
         if let [AlterAction::OwnerTo(role)] = actions
-            && let Some(found) = self.find_relation(name)?
-            && !matches!(found, Relation::Table(_))
+            && found
+                .as_ref()
+                .is_some_and(|found| !matches!(found, Relation::Table(_)))
         {
             let change = ObjectChange::Owner(role.clone());
-            return self.alter_object(ObjectKind::Table, name, if_exists, &change);
+            return self.alter_object(kind, name, if_exists, &change);
+        }
+        if let Some(other) = found.filter(|found| is_other(found)) {
+            return self.alter_other(kind, &other, actions);
         }
         let Some(table) = self.owned_table(name, if_exists)? else {
-            return Ok(Ddl::Nothing { tag: "ALTER TABLE" });
+            return Ok(Ddl::Nothing {
+                tag: alter_tag(kind),
+            });
         };
+        must_be_called(kind, &Relation::Table(table.clone()))?;
         let has_key = self.catalog().primary_key(table.oid).is_some();
         let mut draft = Draft {
             table: (*table).clone(),
@@ -51,14 +63,25 @@ impl Binder<'_> {
         for action in actions {
             self.may_alter(&table, action)?;
         }
+        self.identities_stay_numbers(&table, actions)?;
         let mut retyped = Retyped::new(&table);
+        // Foreign keys of new columns come when all keys that they may refer to are there.
+        let mut foreign = Vec::new();
         for action in in_passes(actions) {
             if Pass::of(action) >= Pass::OldIndex {
                 retyped.take_indexes(self, &draft.table, &mut bound)?;
             }
+            if Pass::of(action) >= Pass::AddOther {
+                bound.append(&mut foreign);
+            }
             retyped.must_be_first(action, &draft.table)?;
+            let before = bound.len();
             self.alter_action(action, &mut draft, &mut bound)?;
+            if Pass::of(action) == Pass::AddColumn {
+                foreign.extend(bound.extract_if(before.., |new| is_foreign_key(new)));
+            }
         }
+        bound.append(&mut foreign);
         retyped.take_indexes(self, &draft.table, &mut bound)?;
         for action in &mut bound {
             if let AlterTable::EnableTriggers(change) = action {
@@ -69,6 +92,7 @@ impl Binder<'_> {
             table: table.oid,
             actions: bound,
             only,
+            said: said_relation(kind).unwrap_or(TargetKind::Table),
         })
     }
 
@@ -353,7 +377,11 @@ impl Binder<'_> {
                     let attnum = column(self, draft, name)?;
                     let value = self.virtual_value(&draft.table, attnum)?;
                     let no_inherit = constraint.no_inherit;
-                    draft.table.columns[attnum as usize - 1].not_null = true;
+                    let of = &mut draft.table.columns[attnum as usize - 1];
+                    if !of.not_null {
+                        of.not_null_name.clone_from(&constraint.name);
+                    }
+                    of.not_null = true;
                     if constraint.not_valid {
                         return Err(Error::unsupported("NOT VALID of a NOT NULL constraint"));
                     }
@@ -379,7 +407,7 @@ impl Binder<'_> {
                 name,
                 if_exists,
                 cascade,
-            } => match self.table_constraint_named(&draft.table, name) {
+            } => match self.constraint_that_stays(&draft.table, name, out) {
                 Err(_) if draft.table.not_null_named(name).is_some() => {
                     out.extend(self.drop_not_null_named(&draft.table, name)?);
                 }
@@ -400,19 +428,39 @@ impl Binder<'_> {
                 Err(e) => return Err(e),
             },
             AlterAction::ValidateConstraint(name) => {
-                let constraint = self.table_constraint_named(&draft.table, name)?;
+                if let Some(new) = added_constraint(name, out) {
+                    return validate_new(new, name, &draft.table.name);
+                }
+                if draft.table.not_null_named(name).is_some() {
+                    return Ok(());
+                }
+                let constraint = self.constraint_that_stays(&draft.table, name, out)?;
+                let found = self.catalog().constraint(constraint);
+                if found.is_some_and(|c| c.index().is_some()) {
+                    return Err(not_validated(name, &draft.table.name));
+                }
                 let check = self.stored_check(&draft.table, constraint)?;
                 out.push(AlterTable::ValidateConstraint { constraint, check });
             }
             AlterAction::AlterConstraint { name, said } => {
-                let constraint = self.table_constraint_named(&draft.table, name)?;
-                let found = self.catalog().constraint(constraint);
-                if found.is_some_and(|c| c.foreign_key().is_none()) {
+                let no_key = || {
                     let message = format!(
                         "constraint \"{name}\" of relation \"{}\" is not a foreign key constraint",
                         draft.table.name
                     );
-                    return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+                    Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+                };
+                if let Some(new) = added_constraint(name, out) {
+                    if !matches!(new.kind, NewConstraintKind::ForeignKey { .. }) {
+                        return no_key();
+                    }
+                    new.deferral = new.deferral.altered(*said);
+                    return Ok(());
+                }
+                let constraint = self.constraint_that_stays(&draft.table, name, out)?;
+                let found = self.catalog().constraint(constraint);
+                if found.is_some_and(|c| c.foreign_key().is_none()) {
+                    return no_key();
                 }
                 let before = found.map(|c| c.deferral).unwrap_or_default();
                 let deferral = before.altered(*said);
@@ -452,11 +500,16 @@ impl Binder<'_> {
                 let index = self.index_to_cluster(&draft.table, Some(name))?;
                 out.push(AlterTable::ClusterOn(Some(index)));
             }
-            AlterAction::SetStatistics(name, target) => {
+            AlterAction::SetStatistics(NameOrNumber::Number(_), _) => {
+                let message = "cannot refer to non-index column by number";
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            AlterAction::SetStatistics(NameOrNumber::Name(name), target) => {
                 let attnum = self.column_to_analyze(&draft.table, name)?;
                 let target = self.statistics_target(*target)?;
                 out.push(AlterTable::SetStatistics { attnum, target });
             }
+            AlterAction::SetTablespace(name) => must_be_ours(name)?,
             AlterAction::SetColumnOptions(name, options) => {
                 let attnum = self.column_to_analyze(&draft.table, name)?;
                 options::check(options, options::COLUMN)?;
@@ -566,6 +619,7 @@ impl Binder<'_> {
         Ok(Ddl::AlterTable {
             table: table.oid,
             only,
+            said: TargetKind::Table,
             actions: vec![AlterTable::RenameNotNull {
                 attnum,
                 name: to.to_owned(),
@@ -608,13 +662,9 @@ impl Binder<'_> {
 
     pub(super) fn table_constraint_named(&self, table: &TableDef, name: &str) -> Result<Oid> {
         let found = self.catalog().constraint_by_name(table.oid, name);
-        found.map(|c| c.oid).ok_or_else(|| {
-            let message = format!(
-                "constraint \"{name}\" of relation \"{}\" does not exist",
-                table.name
-            );
-            Error::new(state::UNDEFINED_OBJECT, message)
-        })
+        found
+            .map(|c| c.oid)
+            .ok_or_else(|| no_constraint(table, name))
     }
 
     pub(super) fn set_type(
@@ -757,6 +807,15 @@ impl Binder<'_> {
             None => misfit(),
         }
     }
+}
+
+#[cold]
+pub(super) fn no_constraint(table: &TableDef, name: &str) -> Error {
+    let message = format!(
+        "constraint \"{name}\" of relation \"{}\" does not exist",
+        table.name
+    );
+    Error::new(state::UNDEFINED_OBJECT, message)
 }
 
 #[cold]

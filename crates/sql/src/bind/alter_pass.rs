@@ -11,9 +11,10 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Binder;
+use super::alter::no_constraint;
 use super::table::no_position;
 use crate::catalog::{ConstraintKind, TableDef};
-use crate::command::AlterTable;
+use crate::command::{AlterTable, NewConstraint, NewConstraintKind};
 use crate::parse::ast::{AlterAction, TableConstraintKind as T};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,6 +146,86 @@ impl<'a> Retyped<'a> {
                 index: index.oid,
                 terms,
             });
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn is_foreign_key(action: &AlterTable) -> bool {
+    match action {
+        AlterTable::AddConstraint(new) => matches!(new.kind, NewConstraintKind::ForeignKey { .. }),
+        _ => false,
+    }
+}
+
+/// The constraint of that name that the statement adds.
+pub(super) fn added_constraint<'a>(
+    name: &str,
+    bound: &'a mut [AlterTable],
+) -> Option<&'a mut NewConstraint> {
+    let mut new = bound.iter_mut().flat_map(|action| match action {
+        AlterTable::AddConstraint(new) => std::slice::from_mut(new),
+        AlterTable::AddColumn { constraints, .. } => constraints,
+        _ => &mut [],
+    });
+    new.find(|new| new.name.as_deref() == Some(name))
+}
+
+/// VALIDATE of what comes with the statement: it comes as one whose rows are looked at.
+pub(super) fn validate_new(new: &mut NewConstraint, name: &str, table: &str) -> Result<()> {
+    match new.kind {
+        NewConstraintKind::Check { .. } | NewConstraintKind::ForeignKey { .. } => {}
+        _ => return Err(not_validated(name, table)),
+    }
+    if !new.deferral.is_enforced() {
+        let message = "cannot validate NOT ENFORCED constraint";
+        return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+    }
+    new.not_valid = false;
+    Ok(())
+}
+
+#[cold]
+pub(super) fn not_validated(name: &str, table: &str) -> Error {
+    let message = format!("cannot validate constraint \"{name}\" of relation \"{table}\"");
+    Error::new(state::WRONG_OBJECT_TYPE, message)
+        .detail("This operation is not supported for this type of constraint.")
+}
+
+impl Binder<'_> {
+    /// A constraint of the table that no earlier part of the statement drops.
+    pub(super) fn constraint_that_stays(
+        &self,
+        table: &TableDef,
+        name: &str,
+        bound: &[AlterTable],
+    ) -> Result<Oid> {
+        let found = self.table_constraint_named(table, name)?;
+        let drops = |action: &AlterTable| match action {
+            AlterTable::DropConstraint { constraint, .. } => *constraint == found,
+            _ => false,
+        };
+        match bound.iter().any(drops) {
+            true => Err(no_constraint(table, name)),
+            false => Ok(found),
+        }
+    }
+
+    /// 22023 for another type of an identity column, whatever else is done to the column.
+    pub(super) fn identities_stay_numbers(
+        &mut self,
+        table: &TableDef,
+        actions: &[AlterAction],
+    ) -> Result<()> {
+        for action in actions {
+            let AlterAction::SetType { column, ty, .. } = action else {
+                continue;
+            };
+            let found = table.attnum(column).map(|attnum| table.column(attnum));
+            if found.is_some_and(|column| column.identity.is_some()) {
+                let to = self.declared_for_new(ty)?.ty;
+                self.identity_options(to, &[])?;
+            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::routine_call::row_columns;
 use super::scope::Scope;
 use super::table::check_storable;
 use super::{Binder, at};
-use crate::catalog::{ColumnDef, TypeDef};
+use crate::catalog::{ColumnDef, Relation, TableDef, TypeDef};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::{Expr, Var};
 use crate::func::CastContext;
@@ -390,6 +390,7 @@ impl Binder<'_> {
         name: &ast::Name,
         columns: &[ast::ColumnDef],
     ) -> Result<Ddl> {
+        // It is a relation's type.
         let (schema, _) = self.place(name, false)?;
         let mut made: Vec<ColumnDef> = Vec::with_capacity(columns.len());
         for column in columns {
@@ -416,12 +417,25 @@ impl Binder<'_> {
         name: &ast::Name,
         changes: &[FieldChange],
     ) -> Result<Ddl> {
-        let target = self.find_type_object(name)?;
-        let def = self.catalog().made_type(target.oid).cloned();
-        let Some(def) = def.filter(|d| d.fields.is_some()) else {
-            let message = format!("\"{name}\" is not a composite type");
+        // It is sought among relations, and a relation that is more than a type is none.
+        if let Some(relation) = self.find_relation(name)? {
+            if let ([FieldChange::Rename { from, to }], Relation::Table(table)) =
+                (changes, &relation)
+            {
+                return self.rename_as_attribute(table, from, to);
+            }
+            let message = format!("\"{}\" is not a composite type", relation.name());
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        }
+        if let Some(schema) = name.schema() {
+            self.schema(schema)?;
+        }
+        let def = self.made_type(name);
+        let Some(def) = def.filter(|d| d.fields.is_some()) else {
+            let message = format!("relation \"{name}\" does not exist");
+            return Err(Error::new(state::UNDEFINED_TABLE, message));
         };
+        self.must_own(def.owner, "type", &def.name)?;
         let mut new = (*def).clone();
         let list = new.fields.get_or_insert_default();
         let find = |list: &[ColumnDef], field: &str| {
@@ -475,6 +489,29 @@ impl Binder<'_> {
             }
         }
         Ok(Ddl::AlterComposite(new))
+    }
+
+    /// A table's column, which its row type has as an attribute.
+    fn rename_as_attribute(&self, table: &TableDef, from: &str, to: &str) -> Result<Ddl> {
+        let word = if table.is_materialized() {
+            "materialized view"
+        } else {
+            "table"
+        };
+        self.must_own(table.owner, word, &table.name)?;
+        let Some(attnum) = table.attnum(from) else {
+            let message = format!("column \"{from}\" does not exist");
+            return Err(Error::new(state::UNDEFINED_COLUMN, message));
+        };
+        Ok(Ddl::Rename {
+            target: Target {
+                kind: TargetKind::Column(attnum),
+                oid: table.oid,
+            },
+            name: to.to_owned(),
+            only: false,
+            said: Some(TargetKind::Type),
+        })
     }
 
     /// 2BP01 for a type that is a relation's rows'.

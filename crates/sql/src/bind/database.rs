@@ -85,6 +85,14 @@ fn must_be_ours(option: &DatabaseOption) -> Result<()> {
     };
     match ours {
         true => Ok(()),
+        false if matches!(option.name.as_str(), "locale" | "lc_collate" | "lc_ctype") => {
+            let what = match option.name.as_str() {
+                "lc_ctype" => "LC_CTYPE",
+                _ => "LC_COLLATE",
+            };
+            let message = format!("invalid {what} locale name: \"{value}\"");
+            Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+        }
         false => {
             let what = option.name.to_ascii_uppercase();
             Err(Error::unsupported(format!("{what} \"{value}\""))

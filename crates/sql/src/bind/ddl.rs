@@ -24,11 +24,12 @@ impl Binder<'_> {
         let ddl = match statement {
             S::CreateTable(create) => self.create_table(create)?,
             S::AlterTable {
+                kind,
                 name,
                 only,
                 if_exists,
                 actions,
-            } => self.alter_table(name, *only, *if_exists, actions)?,
+            } => self.alter_table((*kind, name), *only, *if_exists, actions)?,
             S::AttachPartition {
                 table,
                 if_exists,
@@ -57,21 +58,13 @@ impl Binder<'_> {
                 change,
             } => self.alter_object(*kind, name, *if_exists, change)?,
             S::RenameColumn {
-                kind: ObjectKind::View,
+                kind,
                 table,
-                if_exists,
-                column,
-                to,
-                ..
-            } => self.rename_view_column(table, *if_exists, column, to)?,
-            S::RenameColumn {
-                table,
-                if_exists,
                 column,
                 to,
                 ..
             } if matches!(self.find_relation(table)?, Some(Relation::View(_))) => {
-                self.rename_view_column(table, *if_exists, column, to)?
+                self.rename_view_column((*kind, table), column, to)?
             }
             S::CreateView(create) => self.create_view(create)?,
             S::RefreshMaterialized {
@@ -79,21 +72,17 @@ impl Binder<'_> {
                 concurrently,
                 with_data,
             } => self.refresh(name, *concurrently, *with_data)?,
-            S::AlterView {
-                name,
-                if_exists,
-                set,
-                reset,
-            } => self.alter_view(name, *if_exists, set, reset)?,
             S::RenameColumn {
+                kind,
                 table,
                 only,
                 if_exists,
                 column,
                 to,
-                ..
-            } => match self.owned_table(table, *if_exists)? {
-                None => Ddl::Nothing { tag: "ALTER TABLE" },
+            } => match self.table_with_columns(table, *if_exists)? {
+                None => Ddl::Nothing {
+                    tag: alter_tag(*kind),
+                },
                 Some(def) => {
                     let attnum = def.attnum(column).ok_or_else(|| {
                         let message = format!("column \"{column}\" does not exist");
@@ -107,6 +96,7 @@ impl Binder<'_> {
                         target,
                         name: to.clone(),
                         only: *only,
+                        said: said_relation(*kind),
                     }
                 }
             },
@@ -137,6 +127,7 @@ impl Binder<'_> {
                         target,
                         name: to.clone(),
                         only: *only,
+                        said: None,
                     }
                 }
             },
@@ -201,7 +192,7 @@ impl Binder<'_> {
                 }
             }
             S::CreateEnum { name, labels } => Ddl::CreateEnum {
-                schema: self.place(name, false)?.0,
+                schema: self.place_beside_relations(name)?,
                 name: name.last().to_string(),
                 owner: self.ctx.user,
                 labels: labels.clone(),
@@ -273,11 +264,12 @@ impl Binder<'_> {
             } => {
                 let role = role.as_ref().map(|r| self.role(r)).transpose()?;
                 let database = database.as_ref().map(|name| self.database(name));
+                let database = database.transpose()?.map(|def| def.oid);
                 let set = name.as_ref().map(|name| self.stored_setting(name, value));
                 let (name, value) = set.transpose()?.unzip();
                 Ddl::AlterRoleSet {
                     role,
-                    database: database.transpose()?.map(|def| def.oid),
+                    database,
                     name,
                     value: value.flatten(),
                 }
@@ -290,6 +282,7 @@ impl Binder<'_> {
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
             S::DropAbsent(drop) => self.drop_absent(drop)?,
+            S::CommentAbsent(comment) => self.comment_built_in(comment)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
             S::Grant(grant) => self.grant(grant)?,
             S::AlterDefaultPrivileges {
@@ -345,6 +338,21 @@ impl Binder<'_> {
                     format!("role \"{name}\" does not exist"),
                 )
             })
+    }
+
+    /// The schema of a new function or type; a superuser's may be in `pg_catalog`, where relations
+    /// may not.
+    pub(super) fn place_beside_relations(&self, name: &ast::Name) -> Result<Oid> {
+        if name.schema() != Some("pg_catalog") {
+            return Ok(self.place(name, false)?.0);
+        }
+        self.check_database(name)?;
+        let schema = builtin::PG_CATALOG;
+        let catalog = self.catalog();
+        match catalog.schema_rights(self.user, schema, right::CREATE) {
+            0 => Err(self.schema_denied(schema)),
+            _ => Ok(schema),
+        }
     }
 
     /// The schema of a new relation, and whether that is the session's temporary one: NONE while that is still to be made.
@@ -575,16 +583,22 @@ impl Binder<'_> {
                 "You can alter type {element}, which will alter the array type as well."
             )));
         }
-        // ALTER TABLE … RENAME works on indexes and sequences too.
+        // ALTER TABLE works on indexes and sequences too, and ALTER INDEX … RENAME on all.
         let said = kind;
         let mut kind = kind;
-        if let (ObjectKind::Table, Some(found)) = (kind, self.find_relation(name)?) {
+        let any = match kind {
+            ObjectKind::Table => true,
+            ObjectKind::Index => matches!(change, ObjectChange::Rename(_)),
+            _ => false,
+        };
+        if let (true, Some(found)) = (any, self.find_relation(name)?) {
             kind = match found {
                 Relation::Index(_) => ObjectKind::Index,
                 Relation::Sequence(_) => ObjectKind::Sequence,
                 Relation::View(_) => ObjectKind::View,
                 Relation::Table(t) if t.is_materialized() => ObjectKind::MaterializedView,
-                _ => kind,
+                Relation::Table(_) => ObjectKind::Table,
+                Relation::Virtual(_) => kind,
             };
         }
         let relation = names_relation(kind);
@@ -594,13 +608,7 @@ impl Binder<'_> {
             let message = format!("relation \"{}\" does not exist, skipping", name.last());
             self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
             return Ok(Ddl::Nothing {
-                tag: match kind {
-                    ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
-                    ObjectKind::View => "ALTER VIEW",
-                    ObjectKind::Index => "ALTER INDEX",
-                    ObjectKind::Sequence => "ALTER SEQUENCE",
-                    _ => "ALTER TABLE",
-                },
+                tag: alter_tag(said),
             });
         }
         let target = match self.owned(kind, name, if_exists) {
@@ -616,11 +624,7 @@ impl Binder<'_> {
             Ok(Some(target)) => target,
             Ok(None) => {
                 return Ok(Ddl::Nothing {
-                    tag: match kind {
-                        ObjectKind::Type => "ALTER TYPE",
-                        ObjectKind::Domain => "ALTER DOMAIN",
-                        _ => "ALTER TABLE",
-                    },
+                    tag: alter_tag(said),
                 });
             }
             Err(e) if relation && is_missing(&e) && e.code() != state::INVALID_SCHEMA_NAME => {
@@ -634,6 +638,7 @@ impl Binder<'_> {
                 return Err(e);
             }
         };
+        let said = said_relation(said);
         Ok(match change {
             ObjectChange::Rename(to) => {
                 if target.kind == TargetKind::Database {
@@ -643,26 +648,29 @@ impl Binder<'_> {
                     target,
                     name: to.clone(),
                     only: false,
+                    said,
                 }
             }
             ObjectChange::SetSchema(schema) => {
-                let schema = self.schema(schema)?;
-                if self
-                    .catalog()
-                    .schema_rights(self.ctx.user, schema, right::CREATE)
-                    == 0
-                {
-                    return Err(self.schema_denied(schema));
+                let schema = self.schema_to_move_to(target, schema)?;
+                Ddl::SetSchema {
+                    target,
+                    schema,
+                    said,
                 }
-                Ddl::SetSchema { target, schema }
             }
             ObjectChange::Owner(role) => {
                 let owner = self.role(role)?;
                 match target.kind {
                     TargetKind::Database => self.may_give_database(owner)?,
+                    TargetKind::Index => {}
                     _ => self.may_give(target, owner)?,
                 }
-                Ddl::SetOwner { target, owner }
+                Ddl::SetOwner {
+                    target,
+                    owner,
+                    said,
+                }
             }
         })
     }
@@ -919,12 +927,37 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an error says that a thing is not there.
+/// What ALTER says of a relation that a statement called so.
+pub(super) fn said_relation(kind: ObjectKind) -> Option<TargetKind> {
+    Some(match kind {
+        ObjectKind::Table => TargetKind::Table,
+        ObjectKind::Index => TargetKind::Index,
+        ObjectKind::Sequence => TargetKind::Sequence,
+        ObjectKind::View => TargetKind::View,
+        ObjectKind::MaterializedView => TargetKind::MaterializedView,
+        _ => return None,
+    })
+}
+
+/// The tag of an ALTER that has nothing to do.
+pub(super) fn alter_tag(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
+        ObjectKind::View => "ALTER VIEW",
+        ObjectKind::Index => "ALTER INDEX",
+        ObjectKind::Sequence => "ALTER SEQUENCE",
+        ObjectKind::Type => "ALTER TYPE",
+        ObjectKind::Domain => "ALTER DOMAIN",
+        _ => "ALTER TABLE",
+    }
+}
+
 fn names_relation(kind: ObjectKind) -> bool {
     use ObjectKind::{Index, MaterializedView, Sequence, Table, View};
     matches!(kind, Table | Index | Sequence | View | MaterializedView)
 }
 
+/// Whether an error says that a thing is not there.
 fn is_missing(e: &Error) -> bool {
     [
         state::UNDEFINED_TABLE,

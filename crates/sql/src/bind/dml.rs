@@ -207,9 +207,9 @@ impl Binder<'_> {
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Insert)?;
         let (table, rel, old) = (target.table.clone(), target.rel, self.new_rel());
         let columns = self.insert_columns(ast, &target)?;
-        let (source, columns) = self.insert_source(ast, &table, &columns, &outer)?;
+        let (source, columns) = self.insert_source(ast, &target.given, &columns, &outer)?;
         let mut values = Vec::with_capacity(table.columns.len());
-        for (i, column) in table.columns.iter().enumerate() {
+        for (i, column) in target.given.columns.iter().enumerate() {
             let attnum = i as u16 + 1;
             let place = columns.iter().position(|(n, _)| *n == attnum);
             let user_value = ast.overriding == Some(Overriding::User) && column.identity.is_some();
@@ -625,7 +625,7 @@ impl Binder<'_> {
                 .map(|(name, pos)| target.column(name, *pos))
                 .collect::<Result<Vec<_>>>()?;
             for (i, attnum) in columns.iter().enumerate() {
-                let column = target.table.column(*attnum);
+                let column = target.given.column(*attnum);
                 let part = ast::part(&assignment.parts, i);
                 if !part.is_empty() {
                     must_be_default(column)?;

@@ -365,7 +365,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn create_domain(&mut self, ast: &ast::CreateDomain) -> Result<Ddl> {
-        let (schema, _) = self.place(&ast.name, false)?;
+        let schema = self.place_beside_relations(&ast.name)?;
         let name = ast.name.last().to_owned();
         let Declared { ty: base, domain } = self.declared_for_new(&ast.ty)?;
         let info = type_info(base.oid);

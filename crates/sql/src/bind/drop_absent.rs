@@ -54,7 +54,7 @@ impl Binder<'_> {
                     || !functions_named(name).is_empty()
                     || !self.routines_named(&routine.name).is_empty()
             }
-            AbsentObject::Operator(name) => {
+            AbsentObject::Operator(name, _) => {
                 !operators_named(name.rsplit('.').next().unwrap_or(name)).is_empty()
             }
             // Casts are between built-in types, and those are built in.
@@ -71,12 +71,14 @@ impl Binder<'_> {
                     _ => false,
                 }
             }
-            AbsentObject::On { .. } | AbsentObject::Class { .. } => false,
+            AbsentObject::On { .. } | AbsentObject::Class { .. } | AbsentObject::Numbered(_) => {
+                false
+            }
         }
     }
 
     /// That there is no such object, as PostgreSQL says it.
-    fn absence(
+    pub(super) fn absence(
         &mut self,
         kind: &str,
         object: &AbsentObject,
@@ -109,10 +111,11 @@ impl Binder<'_> {
                     relation.last()
                 ),
             },
+            AbsentObject::Numbered(number) => format!("{noun} {number} does not exist"),
             AbsentObject::Class { name, method } => {
                 format!("{noun} \"{name}\" does not exist for access method \"{method}\"")
             }
-            AbsentObject::Operator(name) => {
+            AbsentObject::Operator(name, _) => {
                 let message = format!("operator {name} does not exist");
                 return Ok((state::UNDEFINED_FUNCTION, message));
             }

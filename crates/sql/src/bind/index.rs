@@ -14,7 +14,7 @@ use super::scope::{Scope, of_entry};
 use super::table::no_position;
 use super::updatable::WriteTarget;
 use super::view::{STORED_PATH, stored_context};
-use super::{BindContext, Binder, Clause};
+use super::{BindContext, Binder, Clause, options};
 use crate::catalog::{
     Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, KeyWords, Relation, TableDef,
 };
@@ -198,6 +198,7 @@ impl Binder<'_> {
             let message = format!("cannot use more than {MOST_KEYS} columns in an index");
             return Err(Error::new(state::TOO_MANY_COLUMNS, message));
         }
+        options::check(&ast.options, options::of_index(terms.method))?;
         Ok(Ddl::CreateIndex(CreateIndex {
             name: ast.name.clone(),
             table: table.oid,
@@ -207,7 +208,7 @@ impl Binder<'_> {
             nulls_not_distinct: ast.nulls_not_distinct,
             if_not_exists: ast.if_not_exists,
             concurrently: ast.concurrently,
-            options: self.index_options(&ast.options)?,
+            options: ast.options.clone(),
             terms,
         }))
     }

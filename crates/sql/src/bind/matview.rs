@@ -5,11 +5,12 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
+use super::alter_other::action_name;
 use super::table::no_position;
 use super::view::{stored_context, stored_query};
 use super::{BindContext, Binder};
 use crate::catalog::acl::right;
-use crate::catalog::{Catalog, Enabled, Materialized, Relation, TableDef, ViewColumn};
+use crate::catalog::{Catalog, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn, TableSource};
 use crate::expr::Expr;
 use crate::func::EvalContext;
@@ -187,9 +188,10 @@ impl Binder<'_> {
         if !table.is_materialized() {
             return Ok(());
         }
-        let Some(what) = refused_action(action) else {
+        if is_for_materialized(action) {
             return Ok(());
-        };
+        }
+        let what = action_name(action);
         Err(not_for_materialized(format!(
             "ALTER action {what} cannot be performed on relation \"{}\"",
             table.name
@@ -197,42 +199,17 @@ impl Binder<'_> {
     }
 }
 
-/// What an action is called that materialized views do not have.
-fn refused_action(action: &AlterAction) -> Option<&'static str> {
-    Some(match action {
-        AlterAction::Inherit(_) => "INHERIT",
-        AlterAction::NoInherit(_) => "NO INHERIT",
-        AlterAction::AddColumn { .. } => "ADD COLUMN",
-        AlterAction::DropColumn { .. } => "DROP COLUMN",
-        AlterAction::SetDefault {
-            default: Some(_), ..
-        } => "ALTER COLUMN ... SET DEFAULT",
-        AlterAction::SetDefault { default: None, .. } => "ALTER COLUMN ... DROP DEFAULT",
-        AlterAction::SetNotNull(_) => "ALTER COLUMN ... SET NOT NULL",
-        AlterAction::DropNotNull(_) => "ALTER COLUMN ... DROP NOT NULL",
-        AlterAction::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
-        AlterAction::AddIdentity { .. } => "ALTER COLUMN ... ADD IDENTITY",
-        AlterAction::SetIdentity { .. } => "ALTER COLUMN ... SET",
-        AlterAction::DropIdentity { .. } => "ALTER COLUMN ... DROP IDENTITY",
-        AlterAction::SetExpression { .. } => "ALTER COLUMN ... SET EXPRESSION",
-        AlterAction::DropExpression { .. } => "ALTER COLUMN ... DROP EXPRESSION",
-        AlterAction::AddConstraint(_) => "ADD CONSTRAINT",
-        AlterAction::DropConstraint { .. } => "DROP CONSTRAINT",
-        AlterAction::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
-        AlterAction::AlterConstraint { .. } => "ALTER CONSTRAINT",
-        AlterAction::EnableTrigger(change) => match change.enabled {
-            Enabled::Disabled => "DISABLE TRIGGER",
-            _ => "ENABLE TRIGGER",
-        },
-        AlterAction::SetLogged(true) => "SET LOGGED",
-        AlterAction::SetLogged(false) => "SET UNLOGGED",
+fn is_for_materialized(action: &AlterAction) -> bool {
+    matches!(
+        action,
         AlterAction::SetOptions(_)
-        | AlterAction::ResetOptions(_)
-        | AlterAction::SetStorage { .. }
-        | AlterAction::OwnerTo(_)
-        | AlterAction::ClusterOn(_)
-        | AlterAction::SetStatistics(..)
-        | AlterAction::SetColumnOptions(..)
-        | AlterAction::ResetColumnOptions(..) => return None,
-    })
+            | AlterAction::ResetOptions(_)
+            | AlterAction::SetStorage { .. }
+            | AlterAction::OwnerTo(_)
+            | AlterAction::ClusterOn(_)
+            | AlterAction::SetStatistics(..)
+            | AlterAction::SetColumnOptions(..)
+            | AlterAction::ResetColumnOptions(..)
+            | AlterAction::SetTablespace(_)
+    )
 }

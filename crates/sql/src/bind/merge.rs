@@ -307,7 +307,7 @@ impl Binder<'_> {
             let pos = columns[given.len()].1;
             return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
         }
-        let table = target.table.clone();
+        let table = target.given.clone();
         let mut values: Vec<Option<Expr>> = vec![None; table.columns.len()];
         for (value, (attnum, _)) in given.iter().zip(&columns) {
             let column = table.column(*attnum);

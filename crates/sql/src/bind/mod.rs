@@ -5,11 +5,13 @@
 
 mod aggregate;
 mod alter;
+mod alter_other;
 mod alter_pass;
 mod call;
 mod clauses;
 mod coerce;
 mod comment;
+mod comment_built_in;
 mod composite;
 mod copy;
 mod cursor;
@@ -438,7 +440,6 @@ impl<'a> Binder<'a> {
             | S::RenameConstraint { .. }
             | S::CreateIndex(_)
             | S::CreateView(_)
-            | S::AlterView { .. }
             | S::RefreshMaterialized { .. }
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
@@ -460,6 +461,7 @@ impl<'a> Binder<'a> {
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
             | S::DropAbsent(_)
+            | S::CommentAbsent(_)
             | S::CreateRole { .. }
             | S::AlterRole { .. }
             | S::AlterRoleSet { .. }

@@ -6,7 +6,7 @@ use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use super::Binder;
-use crate::catalog::TableDef;
+use crate::catalog::{IndexMethod, TableDef};
 use crate::parse::ast::Pos;
 use crate::settings::value::parse_bool;
 
@@ -106,6 +106,18 @@ pub(super) const COLUMN: &[Known] = &[
     ("n_distinct", Kind::Real(-1.0, f64::MAX), false),
     ("n_distinct_inherited", Kind::Real(-1.0, f64::MAX), false),
 ];
+
+/// Of indexes of a method.
+pub(super) fn of_index(method: IndexMethod) -> &'static [Known] {
+    const ALL: &[Known] = &[
+        ("fillfactor", Kind::Int(10, 100), false),
+        ("deduplicate_items", Kind::Bool, false),
+    ];
+    match method {
+        IndexMethod::Btree => ALL,
+        IndexMethod::Hash => &ALL[..1],
+    }
+}
 
 /// # Errors
 /// 22023 for one that is none, or that may not be that.

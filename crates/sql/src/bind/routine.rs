@@ -104,7 +104,7 @@ impl Binder<'_> {
     }
 
     fn create_routine(&mut self, create: &ast::CreateRoutine) -> Result<Ddl> {
-        let (schema, _) = self.place(&create.name, false).map_err(|mut e| {
+        let schema = self.place_beside_relations(&create.name).map_err(|mut e| {
             e.fields_mut().position = None;
             e
         })?;

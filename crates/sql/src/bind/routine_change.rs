@@ -115,15 +115,21 @@ impl Binder<'_> {
                 target,
                 name: name.clone(),
                 only: false,
+                said: None,
             },
             RoutineChange::Object(ObjectChange::Owner(owner)) => {
                 let owner = self.role(owner)?;
                 self.may_give(target, owner)?;
-                Ddl::SetOwner { target, owner }
+                Ddl::SetOwner {
+                    target,
+                    owner,
+                    said: None,
+                }
             }
             RoutineChange::Object(ObjectChange::SetSchema(schema)) => Ddl::SetSchema {
                 target,
-                schema: self.schema(schema)?,
+                schema: self.schema_to_move_to(target, schema)?,
+                said: None,
             },
             RoutineChange::Options(options) => {
                 let attributes = self.attributes(options, def.kind)?;

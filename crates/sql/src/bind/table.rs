@@ -12,7 +12,8 @@ use super::scope::Scope;
 use super::{Binder, Clause, inherit, options, slots_of_row};
 use crate::catalog::partition::PartitionBound;
 use crate::catalog::{
-    ColumnDef, Generated, Identity, Lineage, OnCommit, Persistence, Relation, Storage, TableDef,
+    ColumnDef, Generated, Identity, IndexMethod, Lineage, OnCommit, Persistence, Relation, Storage,
+    TableDef,
 };
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions, TableSource,
@@ -22,6 +23,12 @@ use crate::func::CastContext;
 use crate::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
 use crate::parse::partition::ColumnOptions;
 use crate::query::{Body, QueryKind};
+
+/// A key's index's storage parameters.
+fn key_options(given: &[(String, String)]) -> Result<Vec<(String, String)>> {
+    options::check(given, options::of_index(IndexMethod::Btree))?;
+    Ok(given.to_vec())
+}
 
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 
@@ -642,7 +649,7 @@ impl Binder<'_> {
             } => NewConstraintKind::PrimaryKey {
                 columns: key_columns(columns)?,
                 include: included(include)?,
-                options: self.index_options(options)?,
+                options: key_options(options)?,
             },
             T::Unique {
                 columns,
@@ -653,7 +660,7 @@ impl Binder<'_> {
                 columns: key_columns(columns)?,
                 include: included(include)?,
                 nulls_not_distinct: *nulls_not_distinct,
-                options: self.index_options(options)?,
+                options: key_options(options)?,
             },
             T::UsingIndex { index, primary } => {
                 let found = self
@@ -710,28 +717,6 @@ impl Binder<'_> {
                 ..Lineage::default()
             },
         })
-    }
-
-    pub(super) fn index_options(&self, list: &[(String, String)]) -> Result<Vec<(String, String)>> {
-        for (name, value) in list {
-            match name.as_str() {
-                "fillfactor" => {
-                    let ok = value.parse::<u32>().is_ok_and(|n| (10..=100).contains(&n));
-                    if !ok {
-                        let message =
-                            format!("value {value} out of bounds for option \"fillfactor\"");
-                        return Err(Error::new(state::INVALID_PARAMETER_VALUE, message)
-                            .detail("Valid values are between \"10\" and \"100\"."));
-                    }
-                }
-                "deduplicate_items" => {}
-                _ => {
-                    let message = format!("unrecognized parameter \"{name}\"");
-                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
-                }
-            }
-        }
-        Ok(list.to_vec())
     }
 
     /// A CHECK's text, its condition over the table's row, and the columns it uses.

@@ -15,8 +15,7 @@ use super::{BindContext, Binder, Clause};
 use crate::catalog::acl::right;
 use crate::catalog::system::trigger::of_keys;
 use crate::catalog::{
-    Catalog, ColumnDef, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint,
-    TriggerDef, fires,
+    Catalog, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, fires,
 };
 use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};
@@ -56,8 +55,7 @@ pub fn columns_of(relation: &Relation) -> Option<Arc<TableDef>> {
     match relation {
         Relation::Table(table) => Some(table.clone()),
         Relation::View(view) => {
-            let columns = view.columns.iter();
-            let columns = columns.map(|c| ColumnDef::new(&c.name, c.ty)).collect();
+            let columns = view.columns_of_table();
             Some(Arc::new(TableDef {
                 oid: view.oid,
                 name: view.name.clone(),
@@ -582,6 +580,7 @@ impl Binder<'_> {
                     target,
                     name: name.clone(),
                     only: false,
+                    said: None,
                 }
             }
             TriggerChange::Comment(text) => Ddl::Comment {

@@ -14,7 +14,7 @@ use super::dml::row_names;
 use super::privilege::Link;
 use super::scope::{NamedColumn, NamedTable, Names, renamed};
 use super::trigger::columns_of;
-use crate::catalog::{CheckOption, Relation, TableDef, ViewDef, fires};
+use crate::catalog::{CheckOption, Relation, TableDef, ViewDef, ViewDefault, fires};
 use crate::expr::{Expr, RelId};
 use crate::parse::ast::{self, Pos};
 use crate::query::walk::PartMut;
@@ -31,6 +31,8 @@ pub(super) enum Verb {
 
 pub(super) struct WriteTarget {
     pub table: Arc<TableDef>,
+    /// The table with the defaults of the views over it.
+    pub given: Arc<TableDef>,
     /// The row that is there (of an INSERT: the new one).
     pub rel: RelId,
     /// A view over it says ONLY.
@@ -61,6 +63,8 @@ struct Simple {
     filter: Option<Expr>,
     /// Conditions on new rows, those of inner views first.
     checks: Vec<Check>,
+    /// The views' own defaults, by the table's columns.
+    defaults: Vec<ViewDefault>,
 }
 
 const MANY: &str =
@@ -170,6 +174,7 @@ impl Binder<'_> {
             .map(|(attnum, c)| (c.name.clone(), Some(attnum)))
             .collect();
         Ok(WriteTarget {
+            given: table.clone(),
             table,
             rel,
             only: false,
@@ -212,6 +217,7 @@ impl Binder<'_> {
             columns: columns
                 .map(|(attnum, c)| (c.name.clone(), Some(attnum)))
                 .collect(),
+            given: table.clone(),
             table,
             rel,
             only: true,
@@ -302,6 +308,7 @@ impl Binder<'_> {
             columns: visible,
         };
         Ok(WriteTarget {
+            given: with_defaults(&simple.table, simple.defaults),
             table: simple.table,
             rel: simple.rel,
             only: simple.only,
@@ -339,6 +346,22 @@ impl Binder<'_> {
             columns.map(|e| written(e, simple.rel).is_some()).collect()
         }))
     }
+}
+
+/// The table as one that has these defaults. Those of columns whose values are the table's own do
+/// not count.
+fn with_defaults(table: &Arc<TableDef>, defaults: Vec<ViewDefault>) -> Arc<TableDef> {
+    if defaults.is_empty() {
+        return table.clone();
+    }
+    let mut given = (**table).clone();
+    for own in defaults {
+        let column = &mut given.columns[usize::from(own.attnum) - 1];
+        if column.identity.is_none() && column.generated.is_none() {
+            (column.default, column.sequence) = (own.text, own.sequence);
+        }
+    }
+    Arc::new(given)
 }
 
 /// The table's column that an expression is.
@@ -395,6 +418,7 @@ fn simple(
             exprs: vec![],
             filter: None,
             checks: vec![],
+            defaults: vec![],
         },
         RelKind::View { view, query } => match simple(&view, *query, cascaded)? {
             Ok(inner) => inner,
@@ -415,6 +439,17 @@ fn simple(
         };
         exprs.iter_mut().for_each(|e| e.walk_mut(&mut through));
         filter.iter_mut().for_each(|e| e.walk_mut(&mut through));
+    }
+    let mut defaults = inner.defaults;
+    for own in &view.defaults {
+        let expr = exprs.get(usize::from(own.attnum) - 1);
+        if let Some(attnum) = expr.and_then(|expr| written(expr, inner.rel)) {
+            defaults.retain(|below| below.attnum != attnum);
+            defaults.push(ViewDefault {
+                attnum,
+                ..own.clone()
+            });
+        }
     }
     let mut checks = inner.checks;
     if let (Some(filter), true) = (&filter, cascaded || view.check.is_some()) {
@@ -437,6 +472,7 @@ fn simple(
         exprs,
         filter: Expr::all_of(both),
         checks,
+        defaults,
     }))
 }
 

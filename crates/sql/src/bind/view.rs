@@ -14,7 +14,7 @@ use super::renamed::Named;
 use super::scope::Names;
 use super::{BindContext, Binder};
 use crate::catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
-use crate::command::{CreateView, Ddl, Target, TargetKind};
+use crate::command::{CreateView, Ddl};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var};
 use crate::func::{CastContext, EvalContext, find_cast};
@@ -252,6 +252,7 @@ impl Binder<'_> {
             check,
             uses,
             options,
+            defaults: old.as_ref().map_or(vec![], |old| old.defaults.clone()),
             array_name: None,
         };
         if view.check.is_some() {
@@ -274,69 +275,6 @@ impl Binder<'_> {
         self.place(&ast.name, temporary).map_err(|mut e| {
             e.fields_mut().position = e.fields().position.filter(|_| !temporary);
             e
-        })
-    }
-
-    pub(super) fn alter_view(
-        &mut self,
-        name: &ast::Name,
-        if_exists: bool,
-        set: &[(String, String)],
-        reset: &[String],
-    ) -> Result<Ddl> {
-        let Some(view) = self.owned_view(name, if_exists)? else {
-            return Ok(Ddl::Nothing { tag: "ALTER VIEW" });
-        };
-        let (mut check, mut options) = (view.check, view.options.clone());
-        options.retain(|(name, _)| !reset.contains(name));
-        for (option, value) in set {
-            match set_view_option(option, value)? {
-                Some(given) => check = Some(given),
-                None => {
-                    options.retain(|(name, _)| name != option);
-                    options.push((option.clone(), value.clone()));
-                }
-            }
-        }
-        if reset.iter().any(|option| option == "check_option") {
-            check = None;
-        }
-        if check.is_some() {
-            self.check_option_allowed(&view)?;
-        }
-        Ok(Ddl::AlterView {
-            view: view.oid,
-            check,
-            options,
-        })
-    }
-
-    fn owned_view(&mut self, name: &ast::Name, if_exists: bool) -> Result<Option<Arc<ViewDef>>> {
-        let found = self.owned(ast::ObjectKind::View, name, if_exists)?;
-        Ok(found.and_then(|target| self.catalog().view(target.oid).cloned()))
-    }
-
-    pub(super) fn rename_view_column(
-        &mut self,
-        name: &ast::Name,
-        if_exists: bool,
-        column: &str,
-        to: &str,
-    ) -> Result<Ddl> {
-        let Some(view) = self.owned_view(name, if_exists)? else {
-            return Ok(Ddl::Nothing { tag: "ALTER VIEW" });
-        };
-        let Some(place) = view.columns.iter().position(|c| c.name == column) else {
-            let message = format!("column \"{column}\" does not exist");
-            return Err(Error::new(state::UNDEFINED_COLUMN, message));
-        };
-        Ok(Ddl::Rename {
-            target: Target {
-                kind: TargetKind::ViewColumn(place as u16 + 1),
-                oid: view.oid,
-            },
-            name: to.to_owned(),
-            only: false,
         })
     }
 

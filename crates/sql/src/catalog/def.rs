@@ -208,12 +208,37 @@ pub struct ViewDef {
     /// Storage parameters as given, `check_option` apart.
     #[serde(default)]
     pub options: Vec<(String, String)>,
+    /// What INSERT and UPDATE through it put into columns that are given nothing; no column twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<ViewDefault>,
     /// What its array type is called, where that is not `_` and its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_name: Option<String>,
 }
 
+/// A view's own default of a column, as a table's: SQL text or a sequence whose next value it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewDefault {
+    pub attnum: u16,
+    pub text: Option<String>,
+    #[serde(with = "id")]
+    pub sequence: Option<Oid>,
+}
+
 impl ViewDef {
+    /// Its columns as a table's, with its own defaults.
+    pub fn columns_of_table(&self) -> Vec<ColumnDef> {
+        let columns = self.columns.iter();
+        let mut columns: Vec<_> = columns.map(|c| ColumnDef::new(&c.name, c.ty)).collect();
+        for own in &self.defaults {
+            if let Some(column) = columns.get_mut(usize::from(own.attnum) - 1) {
+                column.default.clone_from(&own.text);
+                column.sequence = own.sequence;
+            }
+        }
+        columns
+    }
+
     /// `security_invoker`: what it reads is read with the rights of who reads it, and not of its owner.
     pub fn is_invokers(&self) -> bool {
         let given = self
@@ -476,6 +501,17 @@ pub struct DatabaseDef {
     #[serde(default = "no_limit")]
     pub connection_limit: i32,
     pub settings: Vec<(String, String)>,
+    /// `ALTER ROLE … IN DATABASE … SET`; no role twice, and none without settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub role_settings: Vec<RoleSettings>,
+}
+
+/// What a role's sessions in one database start with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleSettings {
+    #[serde(with = "id")]
+    pub role: Oid,
+    pub settings: Vec<(String, String)>,
 }
 
 /// Of a database that was made when there was one.
@@ -498,6 +534,7 @@ impl DatabaseDef {
             allow_connections: true,
             connection_limit: -1,
             settings: vec![],
+            role_settings: vec![],
         }
     }
 }
@@ -723,7 +760,7 @@ impl Object {
     /// Whether it is every database's.
     pub fn is_shared(&self) -> bool {
         use builtin::class;
-        let of_shared = |class| [class::ROLE, class::DATABASE].contains(&class);
+        let of_shared = |class| [class::ROLE, class::DATABASE, class::TABLESPACE].contains(&class);
         match self {
             Object::Role(_) | Object::Database(_) | Object::Membership(_) => true,
             Object::Comment(def) => of_shared(def.class),
@@ -808,6 +845,7 @@ impl TableDef {
             check: None,
             uses: uses.clone(),
             options: vec![],
+            defaults: vec![],
             array_name: self.array_name.clone(),
         })
     }

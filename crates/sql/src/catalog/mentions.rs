@@ -48,6 +48,10 @@ fn texts(object: &Object) -> Vec<&str> {
             let keys = parts.map(|part| part.expr.as_ref());
             computed.chain(keys).flatten().map(String::as_str).collect()
         }
+        Object::View(def) => {
+            let defaults = def.defaults.iter();
+            defaults.filter_map(|own| own.text.as_deref()).collect()
+        }
         Object::Constraint(def) => match &def.kind {
             ConstraintKind::Check { expr, .. } => vec![expr],
             _ => Vec::new(),
@@ -82,6 +86,7 @@ fn texts(object: &Object) -> Vec<&str> {
 fn used(object: &Object) -> Vec<Oid> {
     let mut used: Vec<Oid> = match object {
         Object::Table(def) => def.columns.iter().filter_map(|c| c.sequence).collect(),
+        Object::View(def) => def.defaults.iter().filter_map(|own| own.sequence).collect(),
         Object::Trigger(def) => {
             let other = def.constraint.and_then(|constraint| constraint.other);
             let when = def.when.iter().flat_map(|when| &when.uses).copied();
@@ -170,8 +175,8 @@ impl Catalog {
         Some(listed(&self.mentions.words, &word))
     }
 
-    /// Tables whose columns a sequence numbers, triggers that a function, a table or what their conditions name is of, and types
-    /// over a type; by oid.
+    /// Tables and views whose columns a sequence numbers, triggers that a function, a table or what
+    /// their conditions name is of, and types over a type; by oid.
     pub(super) fn users_of(&self, object: Oid) -> Vec<Oid> {
         listed(&self.mentions.users, &object)
     }

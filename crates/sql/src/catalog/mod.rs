@@ -32,10 +32,10 @@ pub use def::{
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
     DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
-    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody,
-    RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition,
-    TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names,
-    is_polymorphic,
+    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
+    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
+    TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
+    ViewUse, index_column_names, is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -129,7 +129,13 @@ pub mod builtin {
         pub const TRIGGER: Oid = Oid(2620);
         pub const EXTENSION: Oid = Oid(3079);
         pub const LANGUAGE: Oid = Oid(2612);
-        /// All of them.
+        pub const OPERATOR: Oid = Oid(2617);
+        pub const OPERATOR_CLASS: Oid = Oid(2616);
+        pub const OPERATOR_FAMILY: Oid = Oid(2753);
+        pub const ACCESS_METHOD: Oid = Oid(2601);
+        pub const COLLATION: Oid = Oid(3456);
+        pub const TABLESPACE: Oid = Oid(1213);
+        /// All that users make objects of.
         pub const ALL: [Oid; 14] = [
             RELATION,
             CONSTRAINT,

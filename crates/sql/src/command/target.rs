@@ -1,5 +1,7 @@
 //! The kinds of objects that a definition can be about.
 
+use throng_types::Oid;
+
 use crate::parse::ast::RoutineWord;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum TargetKind {
     Trigger,
     Extension,
     Language,
+    /// What is built in, by the catalog that it is in.
+    BuiltIn(Oid),
 }
 
 impl TargetKind {
@@ -42,6 +46,7 @@ impl TargetKind {
             TargetKind::Trigger => "TRIGGER",
             TargetKind::Extension => "EXTENSION",
             TargetKind::Language => "LANGUAGE",
+            TargetKind::BuiltIn(_) => "OBJECT",
             TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
             TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
             TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",

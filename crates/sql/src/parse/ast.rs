@@ -492,7 +492,9 @@ pub enum Statement {
         args: Vec<Expr>,
         with_data: bool,
     },
+    /// Of any relation.
     AlterTable {
+        kind: ObjectKind,
         name: Name,
         /// Not of its children.
         only: bool,
@@ -541,13 +543,6 @@ pub enum Statement {
     },
     CreateIndex(Box<CreateIndex>),
     CreateView(Box<CreateView>),
-    /// Storage parameters to set and to reset.
-    AlterView {
-        name: Name,
-        if_exists: bool,
-        set: Vec<(String, String)>,
-        reset: Vec<String>,
-    },
     CreateSchema {
         name: Option<String>,
         owner: Option<String>,
@@ -634,6 +629,7 @@ pub enum Statement {
         options: Vec<DatabaseOption>,
     },
     DropAbsent(Box<DropAbsent>),
+    CommentAbsent(Box<CommentAbsent>),
     DropDatabase {
         name: String,
         if_exists: bool,

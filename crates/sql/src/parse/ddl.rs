@@ -413,12 +413,13 @@ impl Parser<'_> {
                         partition,
                     });
                 }
-                if self.words(&["set", "("]) || self.is("set") || self.is("reset") {
-                    return Err(self.unsupported("ALTER INDEX SET", self.pos()));
+                let kind = ObjectKind::Index;
+                if !self.is("rename") {
+                    return self.alter_actions(kind, name, if_exists);
                 }
                 let change = self.object_change()?;
                 Ok(Statement::AlterObject {
-                    kind: ObjectKind::Index,
+                    kind,
                     name,
                     if_exists,
                     change,
@@ -428,9 +429,10 @@ impl Parser<'_> {
                 self.advance();
                 let if_exists = self.if_exists();
                 let name = self.any_name()?;
-                if self.any_of(&["rename", "owner", "set"]) {
+                let kind = ObjectKind::Sequence;
+                if self.any_of(&["rename", "owner"]) || (self.is("set") && self.is_at(1, "schema"))
+                {
                     let change = self.object_change()?;
-                    let kind = ObjectKind::Sequence;
                     return Ok(Statement::AlterObject {
                         kind,
                         name,
@@ -438,9 +440,13 @@ impl Parser<'_> {
                         change,
                     });
                 }
-                let options = self.sequence_options()?;
+                // NO MINVALUE and its like are options, NO INHERIT is none.
+                let options = match self.is("no") && self.is_at(1, "inherit") {
+                    true => vec![],
+                    false => self.sequence_options()?,
+                };
                 if options.is_empty() {
-                    return Err(self.unexpected());
+                    return self.alter_actions(kind, name, if_exists);
                 }
                 Ok(Statement::AlterSequence {
                     name,
@@ -483,6 +489,23 @@ impl Parser<'_> {
             | "event" | "text" | "conversion" | "large" => Ok(self.skip_unsupported("this ALTER")),
             _ => Err(self.unexpected()),
         }
+    }
+
+    /// What ALTER TABLE can do, said of a relation of another kind.
+    pub(super) fn alter_actions(
+        &mut self,
+        kind: ObjectKind,
+        name: Name,
+        if_exists: bool,
+    ) -> Result<Statement> {
+        let actions = self.list(Self::alter_action)?;
+        Ok(Statement::AlterTable {
+            kind,
+            name,
+            only: false,
+            if_exists,
+            actions,
+        })
     }
 
     /// `RENAME TO`, `OWNER TO`, `SET SCHEMA`.
@@ -541,14 +564,18 @@ impl Parser<'_> {
                 change,
             });
         }
-        if self.words(&["in", "database"]) {
-            return Ok(self.skip_unsupported("ALTER ROLE ... IN DATABASE"));
+        if word == "group" {
+            return Err(self.unexpected());
         }
-        if self.any_of(&["set", "reset"]) {
+        let database = match self.words(&["in", "database"]) {
+            true => Some(self.name()?),
+            false => None,
+        };
+        if database.is_some() || self.any_of(&["set", "reset"]) {
             let (setting, value) = self.stored_setting()?;
             return Ok(Statement::AlterRoleSet {
                 role: Some(name),
-                database: None,
+                database,
                 name: setting,
                 value,
             });
@@ -683,7 +710,7 @@ impl Parser<'_> {
                 self.advance();
                 ObjectKind::Other("language")
             }
-            _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
+            _ => return self.comment_on_absent(),
         };
         self.advance();
         if kind == ObjectKind::MaterializedView {

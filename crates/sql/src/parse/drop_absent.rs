@@ -1,15 +1,73 @@
-//! DROP of kinds of objects that only PostgreSQL has: none of a user's is there.
+//! DROP of kinds of objects that only PostgreSQL has, of which none of a user's is there, and
+//! COMMENT ON them.
 
 use throng_types::Result;
 
 use super::Parser;
-use super::ast::{AbsentObject, DropAbsent, Statement};
+use super::ast::{AbsentObject, CommentAbsent, DropAbsent, RoutineName, Statement};
 use super::lexer::Kind;
 
 impl Parser<'_> {
-    /// After DROP and the kind's first word; that word again where it is none of these.
+    /// After DROP and the kind's first word.
     pub(super) fn drop_absent(&mut self, word: &str) -> Result<Statement> {
-        let kind = match word {
+        let Some(kind) = self.absent_kind(word) else {
+            return Ok(self.skip_unsupported("this DROP"));
+        };
+        let if_exists = self.if_exists();
+        let one = [
+            "RULE",
+            "POLICY",
+            "OPERATOR CLASS",
+            "OPERATOR FAMILY",
+            "CAST",
+            "TABLESPACE",
+            "SUBSCRIPTION",
+            "CONVERSION",
+            "LANGUAGE",
+        ];
+        let objects = match one.contains(&kind) {
+            true => vec![self.absent_object(kind)?],
+            false => self.list(|p| p.absent_object(kind))?,
+        };
+        self.cascade();
+        Ok(Statement::DropAbsent(Box::new(DropAbsent {
+            kind,
+            objects,
+            if_exists,
+        })))
+    }
+
+    /// After COMMENT ON, of a kind that no definition is of.
+    pub(super) fn comment_on_absent(&mut self) -> Result<Statement> {
+        let Some(word) = self.peek_word().map(str::to_string) else {
+            return Err(self.unexpected());
+        };
+        self.advance();
+        let kind = match word.as_str() {
+            "large" if self.word("object") => "LARGE OBJECT",
+            word => match self.absent_kind(word) {
+                Some(kind) => kind,
+                None => {
+                    return Ok(self.skip_unsupported("COMMENT ON this kind of object"));
+                }
+            },
+        };
+        let object = self.absent_object(kind)?;
+        self.keyword("is")?;
+        let text = match self.word("null") {
+            true => None,
+            false => Some(self.string()?),
+        };
+        Ok(Statement::CommentAbsent(Box::new(CommentAbsent {
+            kind,
+            object,
+            text,
+        })))
+    }
+
+    /// The kind, after its first word.
+    fn absent_kind(&mut self, word: &str) -> Option<&'static str> {
+        Some(match word {
             "publication" => "PUBLICATION",
             "subscription" => "SUBSCRIPTION",
             "collation" => "COLLATION",
@@ -37,43 +95,52 @@ impl Parser<'_> {
             "text" if self.words(&["search", "dictionary"]) => "TEXT SEARCH DICTIONARY",
             "text" if self.words(&["search", "parser"]) => "TEXT SEARCH PARSER",
             "text" if self.words(&["search", "template"]) => "TEXT SEARCH TEMPLATE",
-            _ => return Ok(self.skip_unsupported("this DROP")),
-        };
-        let if_exists = self.if_exists();
-        let objects = match kind {
+            _ => return None,
+        })
+    }
+
+    fn absent_object(&mut self, kind: &str) -> Result<AbsentObject> {
+        Ok(match kind {
             "RULE" | "POLICY" => {
                 let name = self.name()?;
                 self.keyword("on")?;
                 let relation = self.any_name()?;
-                vec![AbsentObject::On { name, relation }]
+                AbsentObject::On { name, relation }
             }
             "OPERATOR CLASS" | "OPERATOR FAMILY" => {
                 let name = self.any_name()?;
                 self.keyword("using")?;
                 let method = self.name()?;
-                vec![AbsentObject::Class { name, method }]
+                AbsentObject::Class { name, method }
             }
-            "OPERATOR" => self.list(Self::operator_with_args)?,
-            "AGGREGATE" => self.list(|p| Ok(AbsentObject::Aggregate(p.routine_with_args()?)))?,
-            "CAST" => vec![self.parens(|p| {
+            "OPERATOR" => self.operator_with_args()?,
+            "AGGREGATE" => AbsentObject::Aggregate(self.aggregate_with_args()?),
+            "CAST" => self.parens(|p| {
                 let from = p.type_name()?;
                 p.keyword("as")?;
                 Ok(AbsentObject::Cast(from, p.type_name()?))
-            })?],
-            "TABLESPACE" | "SUBSCRIPTION" | "CONVERSION" | "LANGUAGE" => {
-                vec![AbsentObject::Named(self.any_name()?)]
-            }
-            _ => self.list(|p| Ok(AbsentObject::Named(p.any_name()?)))?,
-        };
-        self.cascade();
-        Ok(Statement::DropAbsent(Box::new(DropAbsent {
-            kind,
-            objects,
-            if_exists,
-        })))
+            })?,
+            "LARGE OBJECT" => AbsentObject::Numbered(self.integer()?),
+            _ => AbsentObject::Named(self.any_name()?),
+        })
     }
 
-    /// `schema.<<(int, none)`: the types are read and belong to nothing.
+    /// `name(*)`: an aggregate of no arguments.
+    fn aggregate_with_args(&mut self) -> Result<RoutineName> {
+        let mut routine = RoutineName {
+            name: self.any_name()?,
+            args: None,
+        };
+        if self.is_punct('(') && matches!(self.kind_at(1), Kind::Op(op) if op == "*") {
+            self.parens(|p| p.op_name().map(|_| ()))?;
+            routine.args = Some(vec![]);
+        } else if self.is_punct('(') {
+            routine.args = Some(self.routine_args()?);
+        }
+        Ok(routine)
+    }
+
+    /// `schema.<<(int, none)`
     fn operator_with_args(&mut self) -> Result<AbsentObject> {
         let mut name = String::new();
         while matches!(self.kind(), Kind::Word(_) | Kind::Quoted(_)) {
@@ -82,12 +149,12 @@ impl Parser<'_> {
             self.expect('.')?;
         }
         name += &self.op_name()?;
-        self.parens(|p| {
+        let types = self.parens(|p| {
             p.list(|p| match p.word("none") {
-                true => Ok(()),
-                false => p.type_name().map(|_| ()),
+                true => Ok(None),
+                false => p.type_name().map(Some),
             })
         })?;
-        Ok(AbsentObject::Operator(name))
+        Ok(AbsentObject::Operator(name, types))
     }
 }

@@ -96,6 +96,7 @@ impl Parser<'_> {
         }
         let actions = self.list(Self::alter_action)?;
         Ok(Statement::AlterTable {
+            kind,
             name,
             only: false,
             if_exists,

@@ -80,7 +80,7 @@ impl Parser<'_> {
         self.check_parts(Name { parts, pos })
     }
 
-    fn routine_args(&mut self) -> Result<Vec<RoutineArg>> {
+    pub(super) fn routine_args(&mut self) -> Result<Vec<RoutineArg>> {
         self.expect('(')?;
         let args = match self.is_punct(')') {
             true => vec![],

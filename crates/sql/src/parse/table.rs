@@ -744,6 +744,7 @@ impl Parser<'_> {
         }
         let actions = self.list(Self::alter_action)?;
         Ok(Statement::AlterTable {
+            kind: ObjectKind::Table,
             name,
             only,
             if_exists,
@@ -814,9 +815,8 @@ impl Parser<'_> {
                     });
                 }
                 self.word("column");
-                if matches!(self.kind(), Kind::Integer(_)) && self.is_at(2, "statistics") {
-                    let message = "cannot refer to non-index column by number";
-                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                if matches!(self.kind(), Kind::Integer(_)) {
+                    return self.statistics_of_number();
                 }
                 let (column, at) = self.name_pos()?;
                 self.alter_column(column, at)
@@ -830,6 +830,7 @@ impl Parser<'_> {
                 Ok(AlterAction::OwnerTo(self.role_name()?))
             }
             "set" if self.is_punct('(') => Ok(AlterAction::SetOptions(self.options()?)),
+            "set" if self.word("tablespace") => Ok(AlterAction::SetTablespace(self.name()?)),
             "set" if self.word("logged") => Ok(AlterAction::SetLogged(true)),
             "set" if self.word("unlogged") => Ok(AlterAction::SetLogged(false)),
             "set" if self.words(&["without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),
@@ -849,6 +850,29 @@ impl Parser<'_> {
                 self.at -= 1;
                 Err(self.unexpected())
             }
+        }
+    }
+
+    /// `number SET STATISTICS …`, of an index's column.
+    fn statistics_of_number(&mut self) -> Result<AlterAction> {
+        let pos = self.pos();
+        let number = self.integer()?;
+        self.keywords(&["set", "statistics"])?;
+        let target = self.statistics_target()?;
+        let column = u16::try_from(number).ok();
+        match column.filter(|n| (1..=i16::MAX as u16).contains(n)) {
+            Some(n) => Ok(AlterAction::SetStatistics(NameOrNumber::Number(n), target)),
+            None => {
+                let message = "column number must be in range from 1 to 32767";
+                Err(Error::new(state::INVALID_PARAMETER_VALUE, message).position(pos + 1))
+            }
+        }
+    }
+
+    fn statistics_target(&mut self) -> Result<Option<i64>> {
+        match self.word("default") {
+            true => Ok(None),
+            false => self.integer().map(Some),
         }
     }
 
@@ -921,10 +945,8 @@ impl Parser<'_> {
             return Ok(AlterAction::SetStorage { column, word });
         }
         if self.words(&["set", "statistics"]) {
-            let target = match self.word("default") {
-                true => None,
-                false => Some(self.integer()?),
-            };
+            let target = self.statistics_target()?;
+            let column = NameOrNumber::Name(column);
             return Ok(AlterAction::SetStatistics(column, target));
         }
         if self.is("set") && self.is_punct_at(1, '(') {

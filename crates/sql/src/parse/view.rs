@@ -70,35 +70,17 @@ impl Parser<'_> {
                 to: self.name()?,
             });
         }
-        if self.is("alter") {
-            return Ok(self.skip_unsupported("ALTER VIEW ... SET DEFAULT"));
-        }
-        if self.is("set") && self.is_punct_at(1, '(') {
-            self.advance();
-            let options = self.options()?;
-            return Ok(Statement::AlterView {
+        let kind = ObjectKind::View;
+        if self.is("rename") || (self.is("set") && self.is_at(1, "schema")) {
+            let change = self.object_change()?;
+            return Ok(Statement::AlterObject {
+                kind,
                 name,
                 if_exists,
-                set: options,
-                reset: vec![],
+                change,
             });
         }
-        if self.word("reset") {
-            let names = self.name_list()?;
-            return Ok(Statement::AlterView {
-                name,
-                if_exists,
-                set: vec![],
-                reset: names,
-            });
-        }
-        let change = self.object_change()?;
-        Ok(Statement::AlterObject {
-            kind: ObjectKind::View,
-            name,
-            if_exists,
-            change,
-        })
+        self.alter_actions(kind, name, if_exists)
     }
 }
 

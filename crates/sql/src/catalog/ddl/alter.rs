@@ -462,7 +462,7 @@ impl Run<'_> {
         };
         if !constraint.deferral.is_enforced() {
             let message = "cannot validate NOT ENFORCED constraint";
-            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
         if constraint.validated {
             return Ok(());
@@ -554,7 +554,9 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
-            TargetKind::Extension | TargetKind::Language => return missing(),
+            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => {
+                return missing();
+            }
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -652,6 +654,27 @@ impl Run<'_> {
             }
             TargetKind::Database => self.rename_database(target.oid, name)?,
         }
+        Ok(())
+    }
+
+    pub(super) fn alter_index(
+        &mut self,
+        oid: Oid,
+        options: &[(String, String)],
+        targets: &[(u16, Option<i16>)],
+    ) -> Result<()> {
+        let Some(def) = self.catalog().index(oid) else {
+            let message = format!("relation with OID {oid} does not exist");
+            return Err(Error::new(state::UNDEFINED_TABLE, message));
+        };
+        let mut def = (**def).clone();
+        def.options = options.to_vec();
+        for (number, target) in targets {
+            def.targets.retain(|(known, _)| known != number);
+            def.targets.extend(target.map(|target| (*number, target)));
+        }
+        self.touch(def.table);
+        self.edit.put(def);
         Ok(())
     }
 
@@ -880,10 +903,12 @@ impl Run<'_> {
                 owner,
                 ..(*def).clone()
             }),
+            // The table's owner is the index's.
+            Some(Object::Index(def)) if self.table(def.table)?.owner == owner => {}
             Some(Object::Index(def)) => {
                 let message = format!("cannot change owner of index \"{}\"", def.name);
-                self.notice(
-                    Error::new(state::WARNING, message)
+                self.warning(
+                    Error::new(state::WRONG_OBJECT_TYPE, message)
                         .hint("Change the ownership of the index's table instead."),
                 );
             }

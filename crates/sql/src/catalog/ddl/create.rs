@@ -259,6 +259,7 @@ impl Run<'_> {
             parent: None,
             clustered: false,
             terms: create.terms.clone(),
+            targets: vec![],
         });
         self.work(Work::CreateIndex {
             index: oid,
@@ -488,6 +489,7 @@ impl Run<'_> {
             parent: None,
             clustered: false,
             terms,
+            targets: vec![],
         });
         self.work(Work::CreateIndex {
             index,

@@ -11,7 +11,7 @@ use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
-use crate::catalog::{ConstraintDef, IndexDef, Object, RoutineDef, builtin};
+use crate::catalog::{ConstraintDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
 use crate::command::{Target, TargetKind};
 use crate::parse::quote_ident;
 
@@ -339,6 +339,10 @@ impl Run<'_> {
     fn collect_callers(&self, def: &RoutineDef, found: &mut Collector) {
         let (defaults, callers) = self.callers_of(def);
         for (table, attnum) in defaults {
+            if let Some(view) = self.catalog().view(table) {
+                self.collect_view_default(view, attnum, def.oid, found);
+                continue;
+            }
             let Some(of) = self
                 .catalog()
                 .table(table)
@@ -457,7 +461,17 @@ impl Run<'_> {
 
     /// Defaults that take a sequence's next value, of columns that stay.
     fn collect_defaults(&self, sequence: Oid, found: &mut Collector) {
-        let users = self.catalog().users_of(sequence).into_iter();
+        let users = self.catalog().users_of(sequence);
+        for view in users.iter().filter_map(|oid| self.catalog().view(*oid)) {
+            let of_sequence = view
+                .defaults
+                .iter()
+                .filter(|d| d.sequence == Some(sequence));
+            for own in of_sequence {
+                self.collect_view_default(view, own.attnum, sequence, found);
+            }
+        }
+        let users = users.into_iter();
         for table in users.filter_map(|oid| self.catalog().table(oid)) {
             if found.gone.contains(&table.oid) {
                 continue;
@@ -475,6 +489,21 @@ impl Run<'_> {
                 found.defaults.push((table.oid, attnum));
             }
         }
+    }
+
+    /// A view's default that names what goes.
+    fn collect_view_default(&self, view: &ViewDef, attnum: u16, of: Oid, found: &mut Collector) {
+        if found.gone.contains(&view.oid) {
+            return;
+        }
+        let column = view.columns.get(usize::from(attnum) - 1);
+        let dependent = format!(
+            "default value for column {} of {}",
+            quote_ident(column.map_or("?", |c| &c.name)),
+            self.describe(view.oid)
+        );
+        found.dependents.push((dependent, self.describe(of)));
+        found.defaults.push((view.oid, attnum));
     }
 
     fn finish_drop(&mut self, found: Collector, cascade: bool, what: String) -> Result<()> {
@@ -508,6 +537,12 @@ impl Run<'_> {
             }
         }
         for (table, attnum) in &found.defaults {
+            if let Some(view) = self.catalog().view(*table) {
+                let mut view = (**view).clone();
+                view.defaults.retain(|own| own.attnum != *attnum);
+                self.edit.put(view);
+                continue;
+            }
             let mut def = (*self.table(*table)?).clone();
             let column = &mut def.columns[*attnum as usize - 1];
             column.sequence = None;

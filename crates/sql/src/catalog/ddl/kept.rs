@@ -17,10 +17,10 @@ use std::sync::Arc;
 use throng_types::{Error, Oid, Result, SqlType};
 
 use super::Run;
-use crate::bind::{Kept, Renamed};
+use crate::bind::{Kept, Renamed, columns_of};
 use crate::catalog::partition::{PartitionBound, RangeEnd};
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, IndexDef, Object, RoutineBody, TableDef,
+    Catalog, ConstraintDef, ConstraintKind, IndexDef, Object, Relation, RoutineBody, TableDef,
 };
 use crate::command::{Target, TargetKind};
 
@@ -123,8 +123,40 @@ impl Run<'_> {
                 self.rewrite_conditions(before, &after, old, names)?;
             }
         }
+        self.rewrite_view_defaults(before, &after, names)?;
         self.rewrite_domains(before, &after, names)?;
         self.rewrite_routines(before, &after, names)
+    }
+
+    fn rewrite_view_defaults(
+        &mut self,
+        before: &Catalog,
+        after: &Catalog,
+        names: Names<'_>,
+    ) -> Result<()> {
+        let views = match before.saying(names.from) {
+            None => before.views(),
+            Some(all) => all.iter().filter_map(|oid| before.view(*oid)).collect(),
+        };
+        for old in views.into_iter().filter(|view| !view.defaults.is_empty()) {
+            let renamed = self.renamed(before, after, names);
+            let table = columns_of(&Relation::View(old.clone()));
+            let (Some(table), Some(now)) = (table, self.catalog().view(old.oid)) else {
+                continue;
+            };
+            let mut def = (**now).clone();
+            for own in &mut def.defaults {
+                if let Some(text) = own.text.as_mut().filter(|text| renamed.is_in(text)) {
+                    let column = table.column(own.attnum);
+                    let again = renamed.over_row(text, Kept::Default(column), &table);
+                    *text = again.map_err(|e| lost(&e))?;
+                }
+            }
+            if **now != def {
+                self.edit.put(def);
+            }
+        }
+        Ok(())
     }
 
     /// Defaults, what columns compute, and the partition key.

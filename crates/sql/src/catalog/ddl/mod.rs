@@ -234,7 +234,15 @@ impl Run<'_> {
                 view,
                 check,
                 options,
-            } => self.alter_view(*view, *check, options),
+                defaults,
+                ..
+            } => self.alter_view(*view, *check, (options, defaults)),
+            Ddl::AlterIndex {
+                index,
+                options,
+                targets,
+                ..
+            } => self.alter_index(*index, options, targets),
             Ddl::CreateSequence {
                 sequence,
                 if_not_exists,
@@ -248,6 +256,7 @@ impl Run<'_> {
                 table,
                 actions,
                 only,
+                ..
             } => {
                 let before = self.catalog().clone();
                 self.alter_family(*table, actions, *only)?;
@@ -266,19 +275,21 @@ impl Run<'_> {
             Ddl::AttachIndex { index, partition } => {
                 self.attach_index_partition(*index, *partition)
             }
-            Ddl::Rename { target, name, only } => {
+            Ddl::Rename {
+                target, name, only, ..
+            } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
                 self.rename_family(*target, name, *only)?;
                 self.rewrite_kept(&before, *target)?;
                 self.rewrite_views(&before, views)
             }
-            Ddl::SetSchema { target, schema } => {
+            Ddl::SetSchema { target, schema, .. } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
                 self.set_schema(*target, *schema)?;
                 self.rewrite_kept(&before, *target)?;
                 self.rewrite_views(&before, views)
             }
-            Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
+            Ddl::SetOwner { target, owner, .. } => self.set_owner(*target, *owner),
             Ddl::Drop { targets, cascade } => self.drop_targets(targets, *cascade),
             Ddl::Truncate {
                 tables,
@@ -358,6 +369,7 @@ impl Run<'_> {
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
             TargetKind::Extension => (builtin::class::EXTENSION, 0),
             TargetKind::Language => (builtin::class::LANGUAGE, 0),
+            TargetKind::BuiltIn(class) => (class, 0),
         };
         let old = self
             .catalog()

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::catalog::{RoleDef, builtin};
+use crate::catalog::{DatabaseDef, RoleDef, RoleSettings, builtin};
 use crate::command::RoleOptions;
 
 impl Run<'_> {
@@ -91,23 +91,59 @@ impl Run<'_> {
         let change = |settings: &mut Vec<(String, String)>| match name {
             None => settings.clear(),
             Some(name) => {
-                settings.retain(|(n, _)| n != name);
-                if let Some(value) = value {
-                    settings.push((name.to_string(), value.to_string()));
+                let known = settings.iter().position(|(n, _)| n == name);
+                match (known, value) {
+                    (Some(at), Some(value)) => settings[at].1 = value.to_string(),
+                    (None, Some(value)) => settings.push((name.to_string(), value.to_string())),
+                    (Some(at), None) => {
+                        settings.remove(at);
+                    }
+                    (None, None) => {}
                 }
             }
         };
-        if let Some(role) = role {
-            let mut def = self.role(role)?;
-            change(&mut def.settings);
-            self.edit.put(def);
-        }
-        if let Some(database) = database {
-            let mut def = self.database(database)?;
-            change(&mut def.settings);
-            self.edit.put(def);
+        match (role, database) {
+            (Some(role), Some(database)) => {
+                let mut def = self.database(database)?;
+                let list = &mut def.role_settings;
+                let at = list.iter().position(|own| own.role == role);
+                let mut own = match at {
+                    Some(at) => list.remove(at),
+                    None => RoleSettings {
+                        role,
+                        settings: vec![],
+                    },
+                };
+                change(&mut own.settings);
+                if !own.settings.is_empty() {
+                    list.push(own);
+                }
+                self.edit.put(def);
+            }
+            (Some(role), None) => {
+                let mut def = self.role(role)?;
+                change(&mut def.settings);
+                self.edit.put(def);
+            }
+            (None, Some(database)) => {
+                let mut def = self.database(database)?;
+                change(&mut def.settings);
+                self.edit.put(def);
+            }
+            (None, None) => {}
         }
         Ok(())
+    }
+
+    /// What databases keep for a role goes with it.
+    fn drop_role_settings(&mut self, role: Oid) {
+        let databases = self.catalog().databases().into_iter();
+        let with = databases.filter(|d| d.role_settings.iter().any(|own| own.role == role));
+        let changed: Vec<DatabaseDef> = with.map(|d| (**d).clone()).collect();
+        for mut def in changed {
+            def.role_settings.retain(|own| own.role != role);
+            self.edit.put(def);
+        }
     }
 
     pub(super) fn drop_roles(&mut self, roles: &[Oid]) -> Result<()> {
@@ -141,6 +177,7 @@ impl Run<'_> {
                     .detail(lines.join("\n")));
             }
             self.drop_comments(def.oid, None);
+            self.drop_role_settings(def.oid);
             self.edit.delete(def.oid);
         }
         Ok(())

@@ -149,6 +149,15 @@ impl Run<'_> {
                 }
             }
         }
+        let views = match &saying {
+            None => catalog.views(),
+            Some(all) => all.iter().filter_map(|oid| catalog.view(*oid)).collect(),
+        };
+        for view in views {
+            let own = view.defaults.iter();
+            let calling = own.filter(|own| own.text.as_deref().is_some_and(calls));
+            defaults.extend(calling.map(|own| (view.oid, own.attnum)));
+        }
         let constraints = self.constraints_saying(&def.name).into_iter();
         let constraints = constraints
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if calls(expr)))

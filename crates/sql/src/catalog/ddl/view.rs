@@ -9,7 +9,7 @@ use super::Run;
 use crate::bind;
 use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
-use crate::catalog::{Catalog, CheckOption, Relation, ViewDef, ViewUse};
+use crate::catalog::{Catalog, CheckOption, Relation, ViewDef, ViewDefault, ViewUse};
 use crate::command::{AlterTable, CreateView, Target, TargetKind};
 
 /// Whether a query bound over one relation means the same over the other, which has its oid.
@@ -76,13 +76,13 @@ impl Run<'_> {
         &mut self,
         oid: Oid,
         check: Option<CheckOption>,
-        options: &[(String, String)],
+        (options, defaults): (&[(String, String)], &[ViewDefault]),
     ) -> Result<()> {
         let view = (*self.view(oid)?).clone();
-        let options = options.to_vec();
         self.edit.put(ViewDef {
             check,
-            options,
+            options: options.to_vec(),
+            defaults: defaults.to_vec(),
             ..view
         });
         Ok(())

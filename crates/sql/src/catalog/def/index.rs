@@ -33,6 +33,9 @@ pub struct IndexDef {
     pub clustered: bool,
     #[serde(default)]
     pub terms: IndexTerms,
+    /// SET STATISTICS of columns that are expressions, by their numbers; no number twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<(u16, i16)>,
 }
 
 /// What of an index are no plain key columns.
@@ -127,6 +130,12 @@ pub fn index_column_names(
 }
 
 impl IndexDef {
+    /// Per cent of its leaves that are filled when it is built, where it was said.
+    pub fn fill_factor(&self) -> Option<usize> {
+        let given = self.options.iter().find(|(name, _)| name == "fillfactor");
+        given?.1.parse().ok()
+    }
+
     /// Whether it is on plain columns of all rows.
     pub fn is_plain(&self) -> bool {
         self.terms.exprs.is_empty() && self.terms.predicate.is_none()

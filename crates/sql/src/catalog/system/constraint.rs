@@ -421,7 +421,10 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 fn is_shared(comment_class: Oid) -> bool {
-    matches!(comment_class, class::ROLE | class::DATABASE)
+    matches!(
+        comment_class,
+        class::ROLE | class::DATABASE | class::TABLESPACE
+    )
 }
 
 pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {

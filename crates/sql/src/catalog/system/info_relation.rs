@@ -503,15 +503,14 @@ pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     }
     for view in own_views(catalog, state) {
         let updatable = state.updatable_columns(view);
-        for (column, number) in view.columns.iter().zip(1..) {
+        for (column, number) in view.columns_of_table().iter().zip(1..) {
             let place = Place {
                 schema: view.schema,
                 relation: &view.name,
                 number,
                 updatable: updatable.get(usize::from(number) - 1) == Some(&true),
             };
-            let column = ColumnDef::new(&column.name, column.ty);
-            rows.push(column_row(catalog, &place, &column));
+            rows.push(column_row(catalog, &place, column));
         }
     }
     rows

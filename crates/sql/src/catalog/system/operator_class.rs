@@ -173,6 +173,16 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
 
+pub(super) fn class_named(name: &str) -> Option<Oid> {
+    let class = CLASSES.iter().find(|c| c.name == name);
+    class.map(|c| Oid(c.oid))
+}
+
+pub(super) fn family_named(name: &str) -> Option<Oid> {
+    let family = FAMILY_NAMES.iter().find(|(_, known)| *known == name);
+    family.map(|(oid, _)| Oid(*oid))
+}
+
 /// Whether the class of that name orders values of a type; none where there is no such class.
 pub(crate) fn accepts(name: &str, ty: Oid) -> Option<bool> {
     let class = CLASSES.iter().find(|c| c.name == name)?;

@@ -10,7 +10,8 @@ use super::{Rows, SystemState, VirtualTable, all, definition, listed, operator_c
 use crate::catalog::acl;
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, IndexMethod, Persistence,
-    SchemaDef, SequenceDef, Storage, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, builtin,
+    SchemaDef, SequenceDef, Storage, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault,
+    builtin,
 };
 
 /// Catalogs that all databases share.
@@ -616,7 +617,15 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let names = index.column_names(table);
         for (((attnum, expr), name), number) in keys.chain(included).zip(&names).zip(1..) {
             if let Some(expr) = expr {
-                rows.push(Attribute::plain(index.oid, number, name, expr.ty).row());
+                let target = index
+                    .targets
+                    .iter()
+                    .find(|(n, _)| i16::try_from(*n) == Ok(number));
+                let attribute = Attribute {
+                    statistics_target: target.map(|(_, target)| *target),
+                    ..Attribute::plain(index.oid, number, name, expr.ty)
+                };
+                rows.push(attribute.row());
                 continue;
             }
             let column = table.column(attnum);
@@ -627,7 +636,12 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     }
     for view in catalog.views() {
         for (column, number) in view.columns.iter().zip(1..) {
-            rows.push(Attribute::plain(view.oid, number, &column.name, column.ty).row());
+            let own = |d: &ViewDefault| i16::try_from(d.attnum) == Ok(number);
+            let attribute = Attribute {
+                has_default: view.defaults.iter().any(own),
+                ..Attribute::plain(view.oid, number, &column.name, column.ty)
+            };
+            rows.push(attribute.row());
         }
     }
     for def in catalog.made_types() {
@@ -702,6 +716,18 @@ pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             };
             let oid = definition::default_oid(table.oid, attnum);
             rows.push(row![oid, table.oid, attnum as i16, text]);
+        }
+    }
+    for view in catalog
+        .views()
+        .into_iter()
+        .filter(|v| !v.defaults.is_empty())
+    {
+        for (column, attnum) in view.columns_of_table().iter().zip(1_u16..) {
+            if let Some(text) = definition::stored_default(catalog, column) {
+                let oid = definition::default_oid(view.oid, attnum);
+                rows.push(row![oid, view.oid, attnum as i16, text]);
+            }
         }
     }
     rows

@@ -182,7 +182,12 @@ pub(super) fn pg_db_role_setting(catalog: &Catalog, _: &dyn SystemState) -> Rows
         .roles()
         .into_iter()
         .map(|r| (Oid::NONE, r.oid, &r.settings));
-    let set = databases.chain(roles).filter(|(.., list)| !list.is_empty());
+    let both = catalog.databases().into_iter().flat_map(|d| {
+        let own = d.role_settings.iter();
+        own.map(|own| (d.oid, own.role, &own.settings))
+    });
+    let set = databases.chain(roles).chain(both);
+    let set = set.filter(|(.., list)| !list.is_empty());
     set.map(|(database, role, list)| row![database, role, settings(list)])
         .collect()
 }

@@ -175,6 +175,7 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
         options: vec![],
         parent: None,
         terms: crate::catalog::IndexTerms::default(),
+        targets: vec![],
     }
 }
 

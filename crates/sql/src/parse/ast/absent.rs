@@ -1,4 +1,4 @@
-//! DROP of kinds of objects that only PostgreSQL has.
+//! DROP of and COMMENT ON kinds of objects that only PostgreSQL has.
 
 use super::{Name, RoutineName, TypeName};
 
@@ -23,7 +23,17 @@ pub enum AbsentObject {
         name: Name,
         method: String,
     },
-    Operator(String),
+    /// With its operands' types; none: a prefix operator's left one.
+    Operator(String, Vec<Option<TypeName>>),
     Aggregate(RoutineName),
     Cast(TypeName, TypeName),
+    /// A large object.
+    Numbered(i64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommentAbsent {
+    pub kind: &'static str,
+    pub object: AbsentObject,
+    pub text: Option<String>,
 }

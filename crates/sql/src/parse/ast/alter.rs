@@ -9,7 +9,7 @@ pub enum AlterAction {
     Inherit(Name),
     NoInherit(Name),
     /// Of a column; none: the default.
-    SetStatistics(String, Option<i64>),
+    SetStatistics(NameOrNumber, Option<i64>),
     SetColumnOptions(String, Vec<(String, String)>),
     ResetColumnOptions(String, Vec<String>),
     AddColumn {
@@ -79,4 +79,12 @@ pub enum AlterAction {
     OwnerTo(String),
     /// An index's name; none: `SET WITHOUT CLUSTER`.
     ClusterOn(Option<String>),
+    SetTablespace(String),
+}
+
+/// A column; an index's may be told by its number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NameOrNumber {
+    Name(String),
+    Number(u16),
 }
