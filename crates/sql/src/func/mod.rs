@@ -29,7 +29,9 @@ pub(crate) mod datetime_make;
 mod digest;
 pub mod enums;
 mod extract;
+mod extreme;
 mod format;
+mod hashes;
 pub mod json;
 pub mod jsonpath;
 pub mod length;
@@ -153,6 +155,14 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: system_table::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: extreme::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: hashes::FUNCTIONS,
         ..Family::NONE
     },
     Family {
