@@ -41,6 +41,7 @@ mod math;
 mod misc;
 pub mod named;
 pub mod number;
+mod object;
 pub mod random;
 mod regex;
 mod regex_func;
@@ -163,6 +164,22 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: hashes::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::SERVERS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::WRAPPERS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::PARAMETERS,
         ..Family::NONE
     },
     Family {

@@ -16,7 +16,7 @@ mod info_relation;
 mod info_routine;
 mod io_statistic;
 pub mod listed;
-pub(crate) mod operator_class;
+pub mod operator_class;
 mod part;
 pub mod partition;
 mod relation;
