@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
+use throng_sql::catalog::system::{listed, operator_class, routine};
 use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef, builtin};
-use throng_sql::func::{EvalResult, EvalStop};
+use throng_sql::func::{EvalResult, EvalStop, Host, ObjectKind, operator_by_oid};
 use throng_sql::io::scalar::{wide, wide_number};
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
-use throng_types::sqltype::made;
+use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 
 use super::effects::Effect;
@@ -139,7 +140,29 @@ impl SessionHost<'_> {
                 .into(),
             "pg_sequence_last_value" => {
                 let counter = self.counter(object(&args[0]))?;
-                counter.and_then(|counter| counter.last()).into()
+                let counter = counter.ok_or_else(|| self.is_no_sequence(object(&args[0])))?;
+                counter.last().into()
+            }
+            "pg_describe_object" | "pg_identify_object" | "pg_identify_object_as_address" => {
+                return self.identify(name, args);
+            }
+            "pg_get_object_address" => return self.address(args),
+            "pg_get_acl" => self.acl_of(args)?,
+            "pg_basetype" => self.base_type(object(&args[0])).into(),
+            "pg_filenode_relation" => self
+                .relation_of_file(object(&args[0]), object(&args[1]))
+                .into(),
+            "pg_index_has_property" => self.index_property(object(&args[0]), None, text(&args[1])),
+            "pg_index_column_has_property" => {
+                let column = int(&args[1]) as i32;
+                self.index_property(object(&args[0]), Some(column), text(&args[2]))
+            }
+            // No table has policies.
+            "row_security_active" => {
+                if let Some(name) = args[0].as_str() {
+                    self.relation(name)?;
+                }
+                false.into()
             }
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "sequence_row" => self.sequence_row(object(&args[0]))?,
@@ -159,6 +182,12 @@ impl SessionHost<'_> {
                     "txid_status" => int(&args[0]) as u64,
                     _ => wide_number(int(&args[0])),
                 });
+                // No transaction's, and those of what was there from the start.
+                match xid.0 {
+                    0 => return Ok(Datum::Null),
+                    1 | 2 => return Ok("committed".into()),
+                    _ => {}
+                }
                 if xid >= self.session.engine.sys.next_xid() {
                     let message = format!("transaction ID {xid} is in the future");
                     return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).into());
@@ -218,6 +247,28 @@ impl SessionHost<'_> {
         Ok(Some(counter.map_err(Stop::from)?))
     }
 
+    /// 42809 for a relation of another kind.
+    fn is_no_sequence(&self, relation: Oid) -> Error {
+        let Some(found) = self.catalog.relation(relation) else {
+            let message = format!("could not open relation with OID {relation}");
+            return Error::new(state::INTERNAL_ERROR, message);
+        };
+        let kinds = match &found {
+            Relation::Table(def) if def.is_partitioned() => "partitioned tables",
+            Relation::Table(def) if def.is_materialized() => "materialized views",
+            Relation::Table(_) => "tables",
+            Relation::Index(def) => match self.catalog.table(def.table) {
+                Some(table) if table.is_partitioned() => "partitioned indexes",
+                _ => "indexes",
+            },
+            Relation::Virtual(def) if def.relkind() == b'r' => "tables",
+            _ => "views",
+        };
+        let message = format!("cannot open relation \"{}\"", found.name());
+        Error::new(state::WRONG_OBJECT_TYPE, message)
+            .detail(format!("This operation is not supported for {kinds}."))
+    }
+
     /// What `pg_dump` asks of a sequence: where its counter stands, and whether that value was given out.
     fn sequence_data(&self, sequence: Oid) -> EvalResult {
         let (value, called) = match self.counter(sequence)? {
@@ -261,6 +312,7 @@ impl SessionHost<'_> {
                     .catalog
                     .is_visible(&self.search_path(), &relation)
                     .into(),
+                None if self.is_built_in(name, object) => true.into(),
                 None => {
                     let ty = made::composite_oid(object).and_then(|ty| self.catalog.made_type(ty));
                     ty.map(|def| self.is_found(def)).into()
@@ -286,9 +338,23 @@ impl SessionHost<'_> {
                 let def = self.catalog.made_type(element);
                 def.map(|def| self.is_found(def)).into()
             }
-            "pg_statistics_obj_is_visible" => Datum::Null,
-            // Everything else there is lives in pg_catalog.
-            _ => true.into(),
+            // What is built in lives in pg_catalog, which every path has.
+            name => self.is_built_in(name, object).then_some(true).into(),
+        }
+    }
+
+    /// Whether there is a built-in object of that oid, of the kind that a function of visibility asks for.
+    fn is_built_in(&self, name: &str, object: Oid) -> bool {
+        match name {
+            "pg_table_is_visible" => listed::index(object).is_some(),
+            "pg_function_is_visible" => routine::procedure(object).is_some(),
+            "pg_type_is_visible" => type_info(object).is_some() && !made::is_made(object),
+            "pg_operator_is_visible" => operator_by_oid(object).is_some(),
+            "pg_opclass_is_visible" => operator_class::is_class(object),
+            "pg_opfamily_is_visible" => operator_class::is_family(object),
+            "pg_collation_is_visible" => self.object_name(ObjectKind::Collation, object).is_some(),
+            // There are no conversions, and nothing for searching texts.
+            _ => false,
         }
     }
 

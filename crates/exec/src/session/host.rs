@@ -72,7 +72,7 @@ impl<'a> SessionHost<'a> {
         self.session.search_path(self.catalog)
     }
 
-    fn schema_named(&self, name: &str) -> Option<Oid> {
+    pub(super) fn schema_named(&self, name: &str) -> Option<Oid> {
         match name {
             TEMPORARY => self.session.temporary.schema(self.catalog),
             name => self.catalog.schema_by_name(name).map(|schema| schema.oid),
@@ -80,7 +80,7 @@ impl<'a> SessionHost<'a> {
     }
 
     /// 42501 for a schema of others' that the role may not use.
-    fn may_look_into(&self, schema: Oid) -> Result<()> {
+    pub(super) fn may_look_into(&self, schema: Oid) -> Result<()> {
         let own = self.session.temporary.schema(self.catalog) == Some(schema);
         if own || self.catalog.may_look_into(self.session.role().oid, schema) {
             return Ok(());
@@ -209,7 +209,7 @@ impl<'a> SessionHost<'a> {
     }
 
     /// Functions of that name, and of those arguments where they are given: the first along the path for each arguments.
-    fn procedures_named(
+    pub(super) fn procedures_named(
         &self,
         name: &throng_sql::parse::ast::Name,
         args: Option<&[Oid]>,

@@ -7,6 +7,7 @@
 //! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has gone), it leaves a
 //! session that can only be closed, and closing rolls back.
 
+mod address;
 mod adopt;
 mod analyze;
 mod asked;
@@ -29,7 +30,9 @@ mod explain;
 mod families;
 mod functions;
 mod host;
+mod identity;
 mod in_use;
+mod index_property;
 mod keys;
 mod latest;
 mod limits;

@@ -32,6 +32,19 @@ fn wanted(list: &str, kinds: &[Kind]) -> Result<Vec<u32>> {
     Ok(bits)
 }
 
+/// 22023 for a privilege that is none of these, with its grant option or without.
+fn each_privilege(list: &str, known: &[&str]) -> Result<()> {
+    for word in list.split(',').map(str::trim) {
+        let upper = word.to_ascii_uppercase();
+        let plain = upper.strip_suffix(" WITH GRANT OPTION").unwrap_or(&upper);
+        if !known.contains(&plain) {
+            let message = format!("unrecognized privilege type: \"{word}\"");
+            return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+    }
+    Ok(())
+}
+
 impl SessionHost<'_> {
     /// A role by name or oid; `public` is everybody.
     fn role_or_public(&self, value: &Datum) -> Result<Oid> {
@@ -128,6 +141,12 @@ impl SessionHost<'_> {
                 let bits = wanted(list, &[Kind::Language])?;
                 Some(self.born_with(role, Kind::Language, &bits))
             }
+            "server" | "foreign_data_wrapper" => return self.of_foreign(what, role, rest, list),
+            "parameter" => {
+                each_privilege(list, &["SET", "ALTER SYSTEM"])?;
+                // Nothing is granted on parameters.
+                Some(catalog.is_superuser(role))
+            }
             _ => {
                 let own = right::CREATE | right::options(right::CREATE);
                 let bits = right::list(list).unwrap_or_default();
@@ -135,6 +154,23 @@ impl SessionHost<'_> {
             }
         };
         Ok(held.into())
+    }
+
+    /// There are no servers and no foreign-data wrappers.
+    fn of_foreign(&self, what: &str, role: Oid, rest: &[Datum], list: &str) -> EvalResult {
+        if let Datum::Text(name) = &rest[0] {
+            let what = match what {
+                "server" => "server",
+                _ => "foreign-data wrapper",
+            };
+            let message = format!("{what} \"{name}\" does not exist");
+            return Err(Error::new(state::UNDEFINED_OBJECT, message).into());
+        }
+        each_privilege(list, &["USAGE"])?;
+        Ok(match self.catalog.is_superuser(role) {
+            true => true.into(),
+            false => Datum::Null,
+        })
     }
 
     /// What is there from the start, and nothing was ever granted on.
@@ -195,7 +231,7 @@ impl SessionHost<'_> {
     }
 
     /// A column by name, which must be there, or by number.
-    fn column_number(&self, relation: &Relation, value: &Datum) -> Result<Option<u16>> {
+    pub(super) fn column_number(&self, relation: &Relation, value: &Datum) -> Result<Option<u16>> {
         let names: Vec<Option<&str>> = match relation {
             Relation::Table(def) => {
                 let live = |c: &throng_sql::catalog::ColumnDef| !c.dropped;

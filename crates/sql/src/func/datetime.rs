@@ -352,7 +352,7 @@ fn date_mi(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     Ok(Datum::Int4(a - b))
 }
-fn datetime_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+pub(super) fn datetime_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let midnight = date_midnight(days(&args[0]))?;
     if is_infinite(midnight) {
         return Ok(Datum::Timestamp(midnight));
@@ -361,7 +361,7 @@ fn datetime_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         midnight.checked_add(clock(&args[1])),
     )?))
 }
-fn datetimetz_timestamptz(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+pub(super) fn datetimetz_timestamptz(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let midnight = date_midnight(days(&args[0]))?;
     if is_infinite(midnight) {
         return Ok(Datum::TimestampTz(midnight));

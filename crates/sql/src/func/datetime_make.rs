@@ -444,7 +444,35 @@ pub fn is_grammars(function: Oid) -> bool {
     (SPECIAL..SPECIAL + 5).contains(&function.0)
 }
 
+/// A date and a time of day in the session's zone.
+fn date_time_timestamptz(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let moment = super::datetime::datetime_timestamp(ctx, args)?;
+    super::conversion::timestamp_timestamptz(ctx, &[moment])
+}
+
 pub static FUNCTIONS: &[Function] = &[
+    Function::new(
+        2025,
+        "timestamp",
+        &[DATE, TIME],
+        TIMESTAMP,
+        super::datetime::datetime_timestamp,
+    ),
+    Function::new(
+        1176,
+        "timestamptz",
+        &[DATE, TIME],
+        TIMESTAMPTZ,
+        date_time_timestamptz,
+    )
+    .stable(),
+    Function::new(
+        1359,
+        "timestamptz",
+        &[DATE, TIMETZ],
+        TIMESTAMPTZ,
+        super::datetime::datetimetz_timestamptz,
+    ),
     Function::new(SPECIAL, "current_date", &[], DATE, current_date).stable(),
     Function::new(SPECIAL + 1, "current_time", &[INT4], TIMETZ, current_time)
         .stable()

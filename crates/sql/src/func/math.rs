@@ -150,6 +150,59 @@ fn dtand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     // No minus before a zero.
     Ok(if value == 0.0 { 0.0 } else { value }.into())
 }
+fn datand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok((float(&args[0]).atan() / std::f64::consts::FRAC_PI_4 * 45.0).into())
+}
+fn datan2d(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let angle = float(&args[0]).atan2(float(&args[1]));
+    Ok((angle / std::f64::consts::FRAC_PI_4 * 45.0).into())
+}
+fn dcotd(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let x = float(&args[0]);
+    if x.is_infinite() {
+        return Err(out_of_input_range().into());
+    }
+    let mut x = x % 360.0;
+    let mut sign = 1.0;
+    if x < 0.0 {
+        x = -x;
+        sign = -sign;
+    }
+    if x > 180.0 {
+        x = 360.0 - x;
+        sign = -sign;
+    }
+    if x > 90.0 {
+        x = 180.0 - x;
+        sign = -sign;
+    }
+    let of_half = sind(90.0 - 45.0) / sind(45.0);
+    let value = sign * (sind(90.0 - x) / sind(x) / of_half);
+    // No minus before a zero.
+    Ok(if value == 0.0 { 0.0 } else { value }.into())
+}
+fn derf(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(libm::erf(float(&args[0])).into())
+}
+fn derfc(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(libm::erfc(float(&args[0])).into())
+}
+/// Out of range at the poles too, and where it comes too close to zero.
+fn dgamma(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let x = float(&args[0]);
+    if x.is_nan() || x == f64::INFINITY {
+        return Ok(x.into());
+    }
+    let value = libm::tgamma(x);
+    if !value.is_finite() {
+        return Err(float_overflow().into());
+    }
+    checked_product(value, true, true)
+}
+fn dlgamma(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let x = float(&args[0]);
+    checked_float(libm::lgamma(x), x.is_finite())
+}
 fn datanh(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let x = float(&args[0]);
     if !(-1.0..=1.0).contains(&x) && !x.is_nan() {
@@ -399,6 +452,8 @@ functions! {
     2465 asinh(FLOAT8) FLOAT8 dasinh;
     1602 atan(FLOAT8) FLOAT8 datan;
     1603 atan2(FLOAT8, FLOAT8) FLOAT8 datan2;
+    2733 atand(FLOAT8) FLOAT8 datand;
+    2734 atan2d(FLOAT8, FLOAT8) FLOAT8 datan2d;
     2467 atanh(FLOAT8) FLOAT8 datanh;
     1345 cbrt(FLOAT8) FLOAT8 dcbrt;
     1711 ceil(NUMERIC) NUMERIC numeric_ceil;
@@ -409,10 +464,25 @@ functions! {
     2736 cosd(FLOAT8) FLOAT8 dcosd;
     2463 cosh(FLOAT8) FLOAT8 dcosh;
     1607 cot(FLOAT8) FLOAT8 dcot;
+    2738 cotd(FLOAT8) FLOAT8 dcotd;
     1608 degrees(FLOAT8) FLOAT8 degrees;
     1973 div(NUMERIC, NUMERIC) NUMERIC numeric_div_trunc;
+    6219 erf(FLOAT8) FLOAT8 derf;
+    6220 erfc(FLOAT8) FLOAT8 derfc;
+    6383 gamma(FLOAT8) FLOAT8 dgamma;
+    6384 lgamma(FLOAT8) FLOAT8 dlgamma;
     1347 exp(FLOAT8) FLOAT8 dexp;
     1732 exp(NUMERIC) NUMERIC numeric_exp;
+    233 dexp(FLOAT8) FLOAT8 dexp;
+    234 dlog1(FLOAT8) FLOAT8 dlog1;
+    1339 dlog10(FLOAT8) FLOAT8 dlog10;
+    228 dround(FLOAT8) FLOAT8 dround;
+    229 dtrunc(FLOAT8) FLOAT8 dtrunc;
+    1980 numeric_div_trunc(NUMERIC, NUMERIC) NUMERIC numeric_div_trunc;
+    1733 numeric_exp(NUMERIC) NUMERIC numeric_exp;
+    1735 numeric_ln(NUMERIC) NUMERIC numeric_ln;
+    1737 numeric_log(NUMERIC, NUMERIC) NUMERIC numeric_log;
+    1731 numeric_sqrt(NUMERIC) NUMERIC numeric_sqrt;
     1376 factorial(INT8) NUMERIC numeric_fac;
     1712 floor(NUMERIC) NUMERIC numeric_floor;
     2309 floor(FLOAT8) FLOAT8 dfloor;

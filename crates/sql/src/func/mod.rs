@@ -29,7 +29,9 @@ pub(crate) mod datetime_make;
 mod digest;
 pub mod enums;
 mod extract;
+mod extreme;
 mod format;
+mod hashes;
 pub mod json;
 pub mod jsonpath;
 pub mod length;
@@ -39,6 +41,7 @@ mod math;
 mod misc;
 pub mod named;
 pub mod number;
+mod object;
 pub mod random;
 mod regex;
 mod regex_func;
@@ -153,6 +156,30 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: system_table::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: extreme::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: hashes::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::SERVERS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::WRAPPERS,
+        ..Family::NONE
+    },
+    Family {
+        functions: object::PARAMETERS,
         ..Family::NONE
     },
     Family {

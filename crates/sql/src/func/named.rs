@@ -118,6 +118,8 @@ static NAMED: &[Named] = &[
     named(3322, &["tsvector"], &[]),
     // jsonb_delete
     named(3343, &["from_json", "path_elems"], &[]),
+    // pg_identify_object_as_address
+    named(3382, &["classid", "objid", "objsubid"], &[]),
     // regexp_match
     named(3396, &["string", "pattern"], &[]),
     // regexp_match
@@ -160,6 +162,8 @@ static NAMED: &[Named] = &[
         &["jsonb_in", "path", "replacement", "insert_after"],
         &["false"],
     ),
+    // pg_identify_object
+    named(3839, &["classid", "objid", "objsubid"], &[]),
     // make_date
     named(3846, &["year", "month", "day"], &[]),
     // make_time
@@ -180,6 +184,8 @@ static NAMED: &[Named] = &[
     named(3951, &["from_json", "path_elems"], &[]),
     // json_extract_path_text
     named(3953, &["from_json", "path_elems"], &[]),
+    // pg_get_object_address
+    named(3954, &["type", "object_names", "object_args"], &[]),
     // json_array_elements
     named(3955, &["from_json"], &[]),
     // json_each
@@ -310,6 +316,8 @@ static NAMED: &[Named] = &[
     named(6340, &["min", "max"], &[]),
     // random
     named(6341, &["min", "max"], &[]),
+    // pg_get_acl
+    named(6385, &["classid", "objid", "objsubid"], &[]),
     // array_sort
     named(6389, &["array", "descending"], &[]),
     // array_sort

@@ -355,7 +355,17 @@ fn similar_to_escape(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(similar_pattern(text(&args[0]), escape)?.into())
 }
 
+/// The same of old: without a character to escape with it is the backslash.
+fn similar_escape(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    match args {
+        [Datum::Null, ..] => Ok(Datum::Null),
+        [pattern, Datum::Null] => similar_to_escape(ctx, std::slice::from_ref(pattern)),
+        args => similar_to_escape(ctx, args),
+    }
+}
+
 pub static FUNCTIONS: &[Function] = &[
+    Function::new(1623, "similar_escape", &[TEXT, TEXT], TEXT, similar_escape).lenient(),
     Function::new(
         1986,
         "similar_to_escape",

@@ -361,6 +361,7 @@ digits! {
 
 pub static FUNCTIONS: &[Function] = &[
     Function::new(1317, "length", &[TEXT], INT4, length),
+    Function::new(1257, "textlen", &[TEXT], INT4, length),
     Function::new(1318, "length", &[BPCHAR], INT4, padded_length),
     Function::new(1372, "char_length", &[BPCHAR], INT4, padded_length),
     Function::new(1381, "char_length", &[TEXT], INT4, length),
@@ -370,6 +371,8 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(1375, "octet_length", &[BPCHAR], INT4, octet_length),
     Function::new(1811, "bit_length", &[TEXT], INT4, bit_length),
     Function::new(870, "lower", &[TEXT], TEXT, lower),
+    // Under a locale of the C library's folding is lowering.
+    Function::new(6412, "casefold", &[TEXT], TEXT, lower),
     Function::new(871, "upper", &[TEXT], TEXT, upper),
     Function::new(872, "initcap", &[TEXT], TEXT, initcap),
     Function::new(877, "substr", &[TEXT, INT4, INT4], TEXT, text_substr),

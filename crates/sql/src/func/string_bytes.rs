@@ -235,7 +235,16 @@ fn sha<D: Digest>(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::bytea(D::digest(bytes(&args[0])).to_vec()))
 }
 
+fn crc32(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(i64::from(crc_fast::crc32_iso_hdlc(bytes(&args[0]))).into())
+}
+fn crc32c(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(i64::from(crc_fast::crc32_iscsi(bytes(&args[0]))).into())
+}
+
 pub static FUNCTIONS: &[Function] = &[
+    Function::new(6364, "crc32", &[BYTEA], INT8, crc32),
+    Function::new(6365, "crc32c", &[BYTEA], INT8, crc32c),
     Function::new(2010, "length", &[BYTEA], INT4, octet_length),
     Function::new(720, "octet_length", &[BYTEA], INT4, octet_length),
     Function::new(1810, "bit_length", &[BYTEA], INT4, bit_length),

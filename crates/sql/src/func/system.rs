@@ -7,6 +7,7 @@ use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, typmod};
 use crate::io::{self, Charset, scalar::wide};
 use crate::parse::parse_type;
+use crate::settings::flags;
 use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type as type_text, made, type_by_name};
@@ -101,6 +102,21 @@ fn current_setting(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         )
         .into()),
     }
+}
+/// What PostgreSQL says of how a setting is treated; NULL where there is no such setting.
+fn setting_flags(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    /// One that nobody declared.
+    const CUSTOM: &str = "NOT_IN_SAMPLE";
+    let name = text(&args[0]);
+    if ctx.host.show_setting(name).is_none() {
+        return Ok(Datum::Null);
+    }
+    let flags = match name.contains('.') {
+        true => vec![CUSTOM],
+        false => flags::flags(name),
+    };
+    let items = flags.into_iter().map(Datum::from).collect();
+    Ok(Datum::array(Array::from_items(TEXT, items)))
 }
 fn set_config(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if args[0].is_null() {
@@ -303,6 +319,14 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(2078, "set_config", &[TEXT, TEXT, BOOL], TEXT, set_config)
         .volatile()
         .lenient(),
+    Function::new(
+        6240,
+        "pg_settings_get_flags",
+        &[TEXT],
+        TEXT_ARRAY,
+        setting_flags,
+    )
+    .stable(),
     Function::new(2943, "txid_current", &[], INT8, transaction_id).stable(),
     Function::new(
         3348,

@@ -303,3 +303,7 @@ fn templates() {
 fn miscellany() {
     check(include_str!("cases/misc.tsv"));
 }
+#[test]
+fn numbers_hashes_and_extremes() {
+    check(include_str!("cases/more.tsv"));
+}

@@ -5,6 +5,7 @@
 //! BEGIN; SET x = 2; ROLLBACK;                                                x is 1
 //! ```
 
+pub mod flags;
 pub mod inert;
 pub mod registry;
 pub mod value;

@@ -446,6 +446,10 @@ impl ListedIndex {
             .filter_map(move |n| all.get(place(n)?).copied())
     }
 
+    pub fn name(&self) -> &'static str {
+        self.2
+    }
+
     /// The name of the column at a place, counting from 0.
     pub fn column(&self, place: usize) -> Option<&'static str> {
         self.columns().nth(place).map(|(name, _)| name)
@@ -488,6 +492,12 @@ const FIRST_CONSTRAINT: u32 = 10_400;
 fn constraints() -> impl Iterator<Item = (Oid, &'static ListedIndex)> {
     let unique = INDEXES.iter().filter(|index| index.3 != Plain);
     (FIRST_CONSTRAINT..).map(Oid).zip(unique)
+}
+
+/// The table and the name of a listed constraint.
+pub fn constrained(oid: Oid) -> Option<(Oid, &'static str)> {
+    let (_, index) = constraints().find(|(constraint, _)| *constraint == oid)?;
+    Some((Oid(index.1), index.2))
 }
 
 /// `PRIMARY KEY (…)`, of a listed constraint.

@@ -17,7 +17,7 @@ mod info_routine;
 mod io_statistic;
 pub mod listed;
 pub(crate) mod named;
-pub(crate) mod operator_class;
+pub mod operator_class;
 mod part;
 pub mod partition;
 mod relation;

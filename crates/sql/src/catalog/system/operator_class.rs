@@ -222,6 +222,16 @@ fn family_of(ty: Oid) -> Option<u32> {
     CLASSES.iter().find(|c| c.ty == ty).map(|c| c.family)
 }
 
+/// Whether there is an operator class of that oid.
+pub fn is_class(oid: Oid) -> bool {
+    CLASSES.iter().any(|class| class.oid == oid.0)
+}
+
+/// Whether there is an operator family of that oid.
+pub fn is_family(oid: Oid) -> bool {
+    FAMILY_NAMES.iter().any(|(family, _)| *family == oid.0)
+}
+
 pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
     let classes = CLASSES.iter().map(|c| {
         // `name` is kept in indexes as a string of its true length.

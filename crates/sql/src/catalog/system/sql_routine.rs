@@ -66,6 +66,36 @@ const fn view(
     }
 }
 
+/// Those of what changes while a statement runs.
+const fn volatile_view(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Arg],
+    rows: f64,
+    body: &'static str,
+) -> Written {
+    Written {
+        volatility: Volatility::Volatile,
+        ..view(oid, name, args, rows, body)
+    }
+}
+
+const OF_SESSION: &[Arg] = &[given("", oid::INT4)];
+
+/// What a session tells of itself; its number is its process id.
+const fn of_session(oid: u32, name: &'static str, ret: Oid, body: &'static str) -> Written {
+    Written {
+        oid,
+        schema: PG_CATALOG,
+        name,
+        args: OF_SESSION,
+        ret,
+        rows: 0.0,
+        volatility: Volatility::Stable,
+        body,
+    }
+}
+
 static WRITTEN: &[Written] = &[
     Written {
         oid: 12422,
@@ -177,6 +207,147 @@ static WRITTEN: &[Written] = &[
         ],
         1000.0,
         "select name, statement, is_holdable, is_binary, is_scrollable, creation_time from pg_catalog.pg_cursors",
+    ),
+    volatile_view(
+        1371,
+        "pg_lock_status",
+        &[
+            out("locktype", oid::TEXT),
+            out("database", oid::OID),
+            out("relation", oid::OID),
+            out("page", oid::INT4),
+            out("tuple", oid::INT2),
+            out("virtualxid", oid::TEXT),
+            out("transactionid", oid::XID),
+            out("classid", oid::OID),
+            out("objid", oid::OID),
+            out("objsubid", oid::INT2),
+            out("virtualtransaction", oid::TEXT),
+            out("pid", oid::INT4),
+            out("mode", oid::TEXT),
+            out("granted", oid::BOOL),
+            out("fastpath", oid::BOOL),
+            out("waitstart", oid::TIMESTAMPTZ),
+        ],
+        1000.0,
+        "select locktype, database, relation, page, tuple, virtualxid, transactionid, classid, objid, objsubid, virtualtransaction, pid, mode, granted, fastpath, waitstart from pg_catalog.pg_locks",
+    ),
+    view(
+        2510,
+        "pg_prepared_statement",
+        &[
+            out("name", oid::TEXT),
+            out("statement", oid::TEXT),
+            out("prepare_time", oid::TIMESTAMPTZ),
+            out("parameter_types", oid::REGTYPE_ARRAY),
+            out("result_types", oid::REGTYPE_ARRAY),
+            out("from_sql", oid::BOOL),
+            out("generic_plans", oid::INT8),
+            out("custom_plans", oid::INT8),
+        ],
+        1000.0,
+        "select name, statement, prepare_time, parameter_types, result_types, from_sql, generic_plans, custom_plans from pg_catalog.pg_prepared_statements",
+    ),
+    view(
+        2084,
+        "pg_show_all_settings",
+        &[
+            out("name", oid::TEXT),
+            out("setting", oid::TEXT),
+            out("unit", oid::TEXT),
+            out("category", oid::TEXT),
+            out("short_desc", oid::TEXT),
+            out("extra_desc", oid::TEXT),
+            out("context", oid::TEXT),
+            out("vartype", oid::TEXT),
+            out("source", oid::TEXT),
+            out("min_val", oid::TEXT),
+            out("max_val", oid::TEXT),
+            out("enumvals", oid::TEXT_ARRAY),
+            out("boot_val", oid::TEXT),
+            out("reset_val", oid::TEXT),
+            out("sourcefile", oid::TEXT),
+            out("sourceline", oid::INT4),
+            out("pending_restart", oid::BOOL),
+        ],
+        1000.0,
+        "select name, setting, unit, category, short_desc, extra_desc, context, vartype, source, min_val, max_val, enumvals, boot_val, reset_val, sourcefile, sourceline, pending_restart from pg_catalog.pg_settings",
+    ),
+    Written {
+        oid: 1936,
+        schema: PG_CATALOG,
+        name: "pg_stat_get_backend_idset",
+        args: &[],
+        ret: oid::INT4,
+        rows: 100.0,
+        volatility: Volatility::Stable,
+        body: "select pid from pg_catalog.pg_stat_activity",
+    },
+    of_session(
+        1937,
+        "pg_stat_get_backend_pid",
+        oid::INT4,
+        "select pid from pg_catalog.pg_stat_activity where pid = $1",
+    ),
+    of_session(
+        1938,
+        "pg_stat_get_backend_dbid",
+        oid::OID,
+        "select datid from pg_catalog.pg_stat_activity where pid = $1",
+    ),
+    of_session(
+        1939,
+        "pg_stat_get_backend_userid",
+        oid::OID,
+        "select usesysid from pg_catalog.pg_stat_activity where pid = $1",
+    ),
+    of_session(
+        1940,
+        "pg_stat_get_backend_activity",
+        oid::TEXT,
+        "select case when exists (select from pg_catalog.pg_stat_activity where pid = $1) \
+         then (select query from pg_catalog.pg_stat_activity where pid = $1) \
+         else '<backend information not available>' end",
+    ),
+    of_session(
+        2853,
+        "pg_stat_get_backend_wait_event",
+        oid::TEXT,
+        "select case when exists (select from pg_catalog.pg_stat_activity where pid = $1) \
+         then (select wait_event from pg_catalog.pg_stat_activity where pid = $1) \
+         else '<backend information not available>' end",
+    ),
+    of_session(
+        2788,
+        "pg_stat_get_backend_wait_event_type",
+        oid::TEXT,
+        "select case when exists (select from pg_catalog.pg_stat_activity where pid = $1) \
+         then (select wait_event_type from pg_catalog.pg_stat_activity where pid = $1) \
+         else '<backend information not available>' end",
+    ),
+    of_session(
+        2094,
+        "pg_stat_get_backend_activity_start",
+        oid::TIMESTAMPTZ,
+        "select query_start from pg_catalog.pg_stat_activity where pid = $1",
+    ),
+    of_session(
+        2857,
+        "pg_stat_get_backend_xact_start",
+        oid::TIMESTAMPTZ,
+        "select xact_start from pg_catalog.pg_stat_activity where pid = $1",
+    ),
+    of_session(
+        1391,
+        "pg_stat_get_backend_start",
+        oid::TIMESTAMPTZ,
+        "select backend_start from pg_catalog.pg_stat_activity where pid = $1",
+    ),
+    of_session(
+        1393,
+        "pg_stat_get_backend_client_port",
+        oid::INT4,
+        "select client_port from pg_catalog.pg_stat_activity where pid = $1",
     ),
 ];
 
