@@ -154,9 +154,11 @@ def tell(sides, statements, left):
     """Tells a story; the number of the statement at which the answers differ, and the answers. One of the states in `left` ends it."""
     for side in sides:
         side.begin()
+    renamed = False
     for n, (who, sql) in enumerate(statements):
         if sides[0].waiting[who]:
             continue
+        renamed |= "rename" in sql
         told_of = [[side.say(who, sql) for side in sides]]
         if all(all(side.waiting) for side in sides):
             return None
@@ -165,8 +167,8 @@ def tell(sides, statements, left):
             states = {state for answer in answers for state, _ in answer or []}
             if states & left:
                 return None
-            # The text of a view follows a rename, so who renames waits for whoever has the view; PostgreSQL's views keep numbers.
-            if answers[0] is None and "rename" in sql:
+            # Kept texts follow a rename, so that and who keeps one wait for each other; PostgreSQL's keep numbers.
+            if answers[0] is None and answers[1] and renamed:
                 return None
             if answers[0] != answers[1] or answers[0] is None and sides[0].free():
                 return n, answers

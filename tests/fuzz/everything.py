@@ -107,6 +107,8 @@ class Everything:
 
     def nets(self, number, seconds, folder):
         place = f"127.0.0.1:{self.server.port}"
+        if self.options.kills:
+            return
         yield "sums", ["sums.py", "--server", f"{place}/sums", "--seconds", str(seconds)]
         yield "fuzz", ["fuzz.py", "--server", place, "--minutes", str(seconds / 60), "--modes", MODES, "--workers", "1", "--out", os.path.join(folder, f"found{number}")]
         yield "protocol", ["fuzz.py", "--server", place, "--minutes", str(seconds / 60), "--modes", "protocol", "--out", os.path.join(folder, f"protocol{number}")]
@@ -128,6 +130,9 @@ class Everything:
             log = os.path.join(folder, f"{name}{number}.log")
             with open(log, "w", encoding="utf8") as out:
                 running.append((name, log, subprocess.Popen([sys.executable, os.path.join(HERE, command[0]), *command[1:]], stdout=out, stderr=out)))
+        if self.options.kills:
+            # Nobody but the load: the moment of the kill is drawn.
+            time.sleep(random.uniform(0.2, self.options.round))
         until, most = time.monotonic() + self.options.round + 300, 0
         while any(p.poll() is None for _, _, p in running) and time.monotonic() < until:
             time.sleep(1)
@@ -190,7 +195,7 @@ class Everything:
 
     def run(self):
         until, number = time.monotonic() + self.options.minutes * 60, 0
-        while time.monotonic() < until:
+        while number < self.options.kills or not self.options.kills and time.monotonic() < until:
             number += 1
             self.round(number)
         self.findings += [f"at the end: {problem}" for problem in self.child.close()]
@@ -201,6 +206,7 @@ def main():
     p.add_argument("--throng", required=True)
     p.add_argument("--minutes", type=float, default=120)
     p.add_argument("--round", type=float, default=180, help="seconds of each round's nets")
+    p.add_argument("--kills", type=int, default=0, help="so many rounds of load and kill -9 without nets, instead of minutes")
     p.add_argument("--postgres", help="HOST:PORT/DATABASE, for definitions beside statements")
     p.add_argument("--dir", default="/tmp/throng-everything")
     p.add_argument("--memory", default="256MB")

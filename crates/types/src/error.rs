@@ -151,6 +151,14 @@ impl Error {
         self.0.context = Some(context.into());
         self
     }
+    /// Adds a line to where it came about. Calls without end are told one by one, so nothing is copied for each.
+    pub fn add_context(&mut self, line: &str) {
+        let context = self.0.context.get_or_insert_default();
+        if !context.is_empty() {
+            context.push('\n');
+        }
+        context.push_str(line);
+    }
     pub fn table(mut self, schema: &str, table: &str) -> Error {
         self.0.schema = Some(schema.into());
         self.0.table = Some(table.into());

@@ -41,7 +41,7 @@ pub fn quoted(value: Option<&[u8]>) -> String {
 
 /// The error with its place in the input.
 #[cold]
-pub fn placed(error: Error, table: &str, line: u64, at: At<'_>) -> Error {
+pub fn placed(mut error: Error, table: &str, line: u64, at: At<'_>) -> Error {
     let mut context = format!("COPY {table}, line {line}");
     match at {
         At::Line => {}
@@ -49,11 +49,8 @@ pub fn placed(error: Error, table: &str, line: u64, at: At<'_>) -> Error {
         At::Column(name) => context.push_str(&format!(", column {name}")),
         At::Value(name, value) => context.push_str(&format!(", column {name}: {}", quoted(value))),
     }
-    let inner = error.fields().context.clone();
-    match inner {
-        None => error.context(context),
-        Some(inner) => error.context(format!("{inner}\n{context}")),
-    }
+    error.add_context(&context);
+    error
 }
 
 #[cfg(test)]

@@ -98,13 +98,9 @@ fn deeper(session: &Session) -> Result<Level<'_>> {
 }
 
 /// Adds a line to where an error came about. A place in the body's text is nobody's who called it.
-fn within(mut error: Error, line: String) -> Error {
-    let fields = error.fields_mut();
-    fields.position = None;
-    fields.context = Some(match fields.context.take() {
-        Some(inner) => format!("{inner}\n{line}"),
-        None => line,
-    });
+fn within(mut error: Error, line: &str) -> Error {
+    error.fields_mut().position = None;
+    error.add_context(line);
     error
 }
 
@@ -189,14 +185,12 @@ impl Session {
             let (more, result) = match ran {
                 Ok(ran) => ran,
                 Err(BodyError::Startup(e)) => {
-                    return Err(within(
-                        e,
-                        format!("SQL function \"{}\" during startup", def.name),
-                    ));
+                    let line = format!("SQL function \"{}\" during startup", def.name);
+                    return Err(within(e, &line));
                 }
                 Err(BodyError::Statement(number, e)) => {
                     let line = format!("SQL function \"{}\" statement {number}", def.name);
-                    return Err(within(e, line));
+                    return Err(within(e, &line));
                 }
             };
             if !more {

@@ -695,11 +695,7 @@ impl Binder<'_> {
                 (Some(position), Some(place)) => fields.position = Some(position + place),
                 (position, _) => {
                     fields.position = position.filter(|_| written);
-                    let line = format!("SQL function \"{}\"", def.name);
-                    fields.context = Some(match fields.context.take() {
-                        Some(inner) => format!("{inner}\n{line}"),
-                        None => line,
-                    });
+                    e.add_context(&format!("SQL function \"{}\"", def.name));
                 }
             }
             e
@@ -892,12 +888,7 @@ pub fn body_error(mut e: Error, text: &str, place: Option<ast::Pos>, near: Strin
             fields.internal_position = fields.position.take();
             fields.internal_query = Some(text.to_owned());
         }
-        (None, _) => {
-            fields.context = Some(match fields.context.take() {
-                Some(inner) => format!("{inner}\n{near}"),
-                None => near,
-            });
-        }
+        (None, _) => e.add_context(&near),
     }
     e
 }

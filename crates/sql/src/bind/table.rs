@@ -548,8 +548,8 @@ impl Binder<'_> {
             );
         }
         let from = bound.type_oid();
-        // NULL is no default, unless it stands before a domain's or a length makes it more than a constant.
-        let nothing = column.domain.is_none() && column.ty.typmod == -1;
+        // NULL is no default, unless it stands before a domain's.
+        let nothing = column.domain.is_none();
         let sequence = sequence_of(&bound);
         let cast = self.try_coerce(bound, column.ty, CastContext::Assignment, source.expr.pos)?;
         let Some(cast) = cast else {

@@ -407,20 +407,12 @@ pub(super) fn within_text(mut e: Error, source: &Source) -> Error {
         }
         (_, SourceKind::Statement) => format!("SQL statement \"{}\"", source.text),
     };
-    add_context(&mut e, line);
+    e.add_context(&line);
     e
 }
 
 /// An error that came up while a statement ran that has this text.
 pub(super) fn within_statement(mut e: Error, text: &str) -> Error {
-    add_context(&mut e, format!("SQL statement \"{text}\""));
+    e.add_context(&format!("SQL statement \"{text}\""));
     e
-}
-
-pub(super) fn add_context(e: &mut Error, line: String) {
-    let fields = e.fields_mut();
-    fields.context = Some(match fields.context.take() {
-        Some(inner) => format!("{inner}\n{line}"),
-        None => line,
-    });
 }

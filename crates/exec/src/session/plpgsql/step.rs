@@ -10,7 +10,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlState, SqlType, oid};
 
 use super::super::Session;
-use super::kept::{As, add_context};
+use super::kept::As;
 use super::record::is_row;
 use super::rows::Done;
 use super::{Active, Machine, Outcome};
@@ -91,7 +91,7 @@ impl Session {
     pub(super) fn caught(&self, m: &mut Machine, code: &Code, mut e: Error) -> Result<()> {
         m.stale();
         *m.frame.sql.borrow_mut() = None;
-        add_context(&mut e, place_of(m));
+        e.add_context(&place_of(m));
         if matches!(e.fields().severity, Severity::Fatal | Severity::Panic) {
             return Err(e);
         }

@@ -52,7 +52,7 @@ functions! {
     4046 jsonb_contains(JSONB, JSONB) BOOL access::contains_value;
     3302 jsonb_delete(JSONB, TEXT) JSONB edit::delete_key;
     3303 jsonb_delete(JSONB, INT4) JSONB edit::delete_element;
-    3343 jsonb_delete(JSONB, TEXT_ARRAY) JSONB edit::delete_keys, variadic(TEXT);
+    3343 jsonb_delete(JSONB, TEXT_ARRAY) JSONB edit::delete_keys;
     3304 jsonb_delete_path(JSONB, TEXT_ARRAY) JSONB edit::delete_path;
     4047 jsonb_exists(JSONB, TEXT) BOOL access::exists;
     4049 jsonb_exists_all(JSONB, TEXT_ARRAY) BOOL access::exists_all;
