@@ -144,7 +144,7 @@ fn small_arguments_make_long_work() {
         let began = Instant::now();
         let answer = client.query(statement).expect("an answer");
         assert!(began.elapsed() < SOON, "{statement}: {:?}", began.elapsed());
-        let done = answer.error().is_none() || ["57014", "53200"].contains(&&*answer.code());
+        let done = answer.error().is_none() || ["57014", "53200"].contains(&answer.code());
         assert!(done, "{statement}: {answer:?}");
     }
     let held = "select coalesce(max(held_ms), 0)::int from throng.stalls";

@@ -44,7 +44,7 @@ impl Binder<'_> {
             let change = ObjectChange::Owner(role.clone());
             return self.alter_object(kind, name, if_exists, &change);
         }
-        if let Some(other) = found.filter(|found| is_other(found)) {
+        if let Some(other) = found.filter(is_other) {
             return self.alter_other(kind, &other, actions);
         }
         let Some(table) = self.owned_table(name, if_exists)? else {
