@@ -12,8 +12,9 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::server::{Home, Server};
 
-/// What a batch may cost where there is much, by what it costs where there is little.
-const MOST: f64 = 2.5;
+/// What a batch may cost where there is much, by what it costs where there is little. Files in a full folder and pages to be written
+/// make it twice as much by themselves.
+const MOST: f64 = 4.0;
 /// Batches of which the cheapest counts.
 const TRIES: usize = 3;
 
