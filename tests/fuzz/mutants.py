@@ -101,10 +101,9 @@ def changed(text):
                 yield text[: found.start()] + other + text[found.end():]
 
 
-def faults(path):
-    """Every fault that could be planted in a file: (line number, its text now, its text then, the line with a switch for `{n}`)."""
-    with open(path, encoding="utf8") as file:
-        lines = file.read().split("\n")
+def faults(text):
+    """Every fault that could be planted in a source: (line number, its text now, its text then, the line with a switch for `{n}`)."""
+    lines = text.split("\n")
     for number, line in enumerate(lines):
         if line.startswith(("#[cfg(test)]", "#[cfg(all(test", "mod tests")):
             return
@@ -144,9 +143,11 @@ class Tree:
         self.original = {}
 
     def text(self, path):
+        """A source as it was committed, whatever an earlier run has planted in it."""
         if path not in self.original:
-            with open(path, encoding="utf8") as file:
-                self.original[path] = file.read()
+            of = f"HEAD:{os.path.relpath(path, self.folder)}"
+            shown = subprocess.run(["git", "show", of], cwd=self.folder, stdout=subprocess.PIPE, text=True, check=True)
+            self.original[path] = shown.stdout
         return self.original[path]
 
     def plant(self, planted):
@@ -239,7 +240,7 @@ def main():
     lot, began = random.Random(options.seed), time.monotonic()
     options.tree = os.path.abspath(options.tree)
     tree, planted = Tree(options.tree), {}
-    rooms = {room: [(path, *fault) for path in sources(os.path.join(options.tree, ROOMS[room])) for fault in faults(path)] for room in options.rooms.split(",")}
+    rooms = {room: [(path, *fault) for path in sources(os.path.join(options.tree, ROOMS[room])) for fault in faults(tree.text(path))] for room in options.rooms.split(",")}
     lines = set()
     for room, candidates in rooms.items():
         lot.shuffle(candidates)
