@@ -7,7 +7,8 @@ negated, a call left out, a number off by one. All are planted at once, each beh
 then run with one switched on by `THRONG_MUTANT` (mutant schemata, Untch, Offutt and Harrold, ISSTA 1993). First they run with none, which tells
 which of the faults each of them reaches; only those are tried with it, the quickest first, until one fails. A fault that does not compile is
 not counted; one that no test finds is told with its place and its text. Debug builds find more than releases, as their assertions are
-part of the tests. With the lines of an earlier run in `--out` it goes on where that one ended.
+part of the tests. With what an earlier run of the same commit has left at `--out` it goes on where
+that one ended.
 
 The operators are those of Offutt et al., "An experimental determination of sufficient mutant operators" (ACM TOSEM 5:2, 1996), as far as
 they can be planted in text: relational and logical operator replacement, arithmetic on constants, and statement deletion.
@@ -256,8 +257,13 @@ def main():
     lot.shuffle(numbers)
     numbers = numbers[: options.count]
     print(f"{len(planted)} compile (after {time.monotonic() - began:.0f} s)", flush=True)
-    commands = []
-    for command, place in tree.programs():
+    commands, kept = [], options.out + ".reached"
+    programs = tree.programs()
+    if os.path.exists(kept):
+        with open(kept, encoding="utf8") as file:
+            commands = [(*program, taken, set(reached)) for program, (taken, reached) in zip(programs, json.load(file))]
+        programs = []
+    for command, place in programs:
         with tempfile.TemporaryDirectory() as folder:
             since = time.monotonic()
             if run(command, place, 1800, THRONG_REACHED=folder):
@@ -265,6 +271,8 @@ def main():
             taken = time.monotonic() - since
             commands.append((command, place, taken, {int(name) for name in os.listdir(folder)}))
             print(f"{taken:6.1f} s reaches {len(commands[-1][3] & set(numbers)):4} {os.path.basename(command[0])} {' '.join(command[1:])}", flush=True)
+    with open(kept, "w", encoding="utf8") as file:
+        json.dump([(taken, sorted(reached)) for *_, taken, reached in commands], file)
     commands.sort(key=lambda c: c[2])
     judged = {}
     if os.path.exists(options.out):
