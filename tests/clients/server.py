@@ -12,7 +12,8 @@ THRONG = os.environ["THRONG"]
 # Lines of the log that tell of a fault although every client was answered.
 BAD_LOG = re.compile(r"panicked at|\bERROR\b|\bWARN\b")
 # Errors that clients were told of, logins that were refused, and what a log_ setting asks for.
-TOLD = re.compile(r" throng_(exec::session::log|server::auth|server::net::connection)\b.*: ")
+# A line that begins with a tab goes on with the entry above it: a client's statement, say.
+TOLD = re.compile(r"^\t| throng_(exec::session::log|server::auth|server::net::connection)\b.*: ")
 
 
 class Server:

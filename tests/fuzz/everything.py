@@ -198,7 +198,8 @@ class Everything:
         while number < self.options.kills or not self.options.kills and time.monotonic() < until:
             number += 1
             self.round(number)
-        self.findings += [f"at the end: {problem}" for problem in self.child.close()]
+        for problem in self.child.close():
+            self.finding(f"at the end: {problem}")
 
 
 def main():

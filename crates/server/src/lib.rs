@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod check;
 pub mod config;
+pub mod log;
 pub mod net;
 pub mod restart;
 pub mod serve;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use throng_observe::heap::Counting;
 use throng_server::config::{Cli, Command, Config};
+use throng_server::log::Entries;
 use throng_server::{check, serve};
 use throng_types::Error;
 use tracing_subscriber::EnvFilter;
@@ -14,7 +15,7 @@ static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(|| Entries(std::io::stderr()))
         .with_env_filter(
             EnvFilter::try_from_env("THRONG_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
         )
