@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! eval ─ long arguments, or longer than a turn ─► Stop::Long ─► run: a thread computes ─► Effect::Computed ─► eval again, finds it
+//! aggregate ─ the end of a long state ──────────► Stop::Long ─► run: a thread computes ─► Ending ──────────► end again, finds it
 //!                                                                 ▲ told when nobody waits any longer: cancel, timeout, a client gone
 //! ```
 //! The threads have a tenth of a loop's weight. There are as many as jobs, up to a bound; those past it wait in order. A
@@ -167,10 +168,53 @@ impl Site<'_> {
 }
 
 /// A value that is to be computed elsewhere.
+pub enum Long {
+    /// It is left among the effects.
+    Call(LongCall),
+    /// It is left in its place.
+    End(LongEnd),
+}
+
+/// A call whose arguments are long, or that took long.
 pub struct LongCall {
     callee: Callee,
     args: Vec<Datum>,
     place: Option<CallPlace>,
+}
+
+/// The end of an aggregate that has gathered much. It asks nothing of the session.
+pub struct LongEnd {
+    compute: End,
+    value: Arc<OnceLock<Datum>>,
+}
+
+type End = Box<dyn FnOnce(&EvalContext<'_>) -> EvalResult + Send>;
+
+/// Where an aggregate's value is, once it has stopped for it.
+#[derive(Default)]
+pub struct Ending(Option<Arc<OnceLock<Datum>>>);
+
+impl Ending {
+    /// The value, where it was computed elsewhere.
+    pub fn value(&self) -> Option<Datum> {
+        self.0.as_ref()?.get().cloned()
+    }
+
+    /// Computes it, elsewhere if that `is_long`: it is then found by [`Ending::value`].
+    pub fn compute(
+        &mut self,
+        is_long: bool,
+        cx: &Cx,
+        compute: impl FnOnce(&EvalContext<'_>) -> EvalResult + Send + 'static,
+    ) -> Step<Datum> {
+        if !is_long || !interrupt::is_shared() {
+            return Ok(compute(&cx.eval)?);
+        }
+        let (compute, value) = (Box::new(compute), Arc::default());
+        self.0 = Some(Arc::clone(&value));
+        let end = LongEnd { compute, value };
+        Err(Stop::Long(Box::new(Long::End(end))))
+    }
 }
 
 /// What a call has given elsewhere whose arguments may be others by now.
@@ -245,11 +289,11 @@ fn found(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Option<Outc
 
 #[cold]
 fn long(callee: Callee, args: &[Datum], site: Site<'_>) -> Stop {
-    Stop::Long(Box::new(LongCall {
+    Stop::Long(Box::new(Long::Call(LongCall {
         callee,
         args: args.to_vec(),
         place: site.place(),
-    }))
+    })))
 }
 
 /// Whether two values are one; long ones are compared only where they are not the same in memory.
@@ -279,12 +323,41 @@ fn found_or_stop(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Ste
     }
 }
 
-impl LongCall {
-    /// Computes it elsewhere and notes the value among the effects.
+impl Long {
+    /// Computes it elsewhere and leaves the value where it is looked for.
     ///
     /// # Errors
     /// The function's, and what interrupts the statement.
     pub async fn answer(self, env: Env<'_>) -> Result<()> {
+        match self {
+            Long::Call(call) => call.answer(env).await,
+            Long::End(LongEnd { compute, value }) => {
+                let computed = aside(move |eval| compute(&eval), env.eval, None, env.cancel);
+                leave(computed.await?, &value)
+            }
+        }
+    }
+
+    /// The same on the calling thread, which nobody else needs.
+    pub fn answer_here(self, env: Env<'_>) -> Result<()> {
+        match self {
+            Long::Call(call) => call.answer_here(env),
+            Long::End(LongEnd { compute, value }) => {
+                let computed = compute(&env.eval).map_err(EvalStop::into_error)?;
+                leave(Some(computed), &value)
+            }
+        }
+    }
+}
+
+fn leave(computed: Option<Datum>, at: &OnceLock<Datum>) -> Result<()> {
+    let computed = computed.ok_or_else(|| Error::internal("an aggregate's end that asks"))?;
+    at.get_or_init(|| computed);
+    Ok(())
+}
+
+impl LongCall {
+    async fn answer(self, env: Env<'_>) -> Result<()> {
         let LongCall {
             callee,
             args,
@@ -304,8 +377,7 @@ impl LongCall {
         Ok(())
     }
 
-    /// The same on the calling thread, which nobody else needs.
-    pub fn answer_here(self, env: Env<'_>) -> Result<()> {
+    fn answer_here(self, env: Env<'_>) -> Result<()> {
         let value = self.callee.outcome(&env.eval, &self.args);
         env.effects.record(Effect::Computed {
             callee: self.callee,

@@ -2,7 +2,7 @@
 
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
-use crate::{Oid, Tid};
+use crate::{Oid, Tid, dispose};
 pub use smol_str::SmolStr as Text;
 use std::sync::Arc;
 
@@ -135,6 +135,14 @@ pub struct Record {
     /// What the fields are called where the row is a table's or a query's; those of `ROW(…)` have no names of their own.
     pub names: Option<Arc<[Text]>>,
     pub values: Vec<Datum>,
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        if self.items.len() > dispose::MANY {
+            dispose::dispose(std::mem::take(&mut self.items));
+        }
+    }
 }
 
 impl Array {

@@ -56,7 +56,13 @@ pub fn are_long(args: &[Datum]) -> bool {
 /// Whether a call with these arguments is for another thread than this one.
 #[inline]
 pub fn is_for_another_thread(args: &[Datum]) -> bool {
-    are_long(args) && MODE.get() == Mode::Free
+    are_long(args) && is_shared()
+}
+
+/// Whether others may wait for this thread, which nothing bounds.
+#[inline]
+pub fn is_shared() -> bool {
+    MODE.get() == Mode::Free
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

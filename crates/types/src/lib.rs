@@ -1,6 +1,7 @@
 //! Identifiers, data, rows, ordered keys and errors shared by every room.
 pub mod calendar;
 pub mod datum;
+mod dispose;
 pub mod error;
 pub mod height;
 pub mod ids;

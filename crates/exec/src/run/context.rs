@@ -217,8 +217,10 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn meet(&mut self, value: &Datum) {
         const LONG: usize = 1 << 16;
-        if matches!(value, Datum::Text(text) if text.len() > LONG) {
-            self.turn.ticks = 1;
+        match value {
+            Datum::Text(text) if text.len() > LONG => self.turn.ticks = 1,
+            Datum::Numeric(number) if number.is_wide() => self.turn.ticks = 1,
+            _ => {}
         }
     }
 

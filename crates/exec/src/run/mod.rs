@@ -46,7 +46,7 @@ use throng_types::Datum;
 use throng_types::Tid;
 use throng_types::{Error, FileId};
 
-use crate::offload::LongCall;
+use crate::offload::Long;
 
 pub use context::Cx;
 
@@ -61,8 +61,8 @@ pub enum Stop {
     Lock(LockRequest),
     /// A user's function must be run first; the answer is left among the effects.
     Call(Box<routine::CallRequest>),
-    /// A value must be computed by another thread first; it is left among the effects.
-    Long(Box<LongCall>),
+    /// A value must be computed by another thread first; it is left where the evaluation looks for it.
+    Long(Box<Long>),
     /// The analytics pool must run this part of the plan first; its rows are left in [`Cx::part`].
     Part(&'static throng_sql::plan::Plan),
     /// This statement has used its share of the core for now.

@@ -27,7 +27,16 @@ pub struct SubPlan {
     run: Run,
     row: Row,
     answers: Answers,
+    array: Made,
     kept: Kept,
+}
+
+/// The array of a run's rows, made once.
+#[derive(Default)]
+struct Made {
+    items: Vec<Datum>,
+    bytes: usize,
+    value: Option<Datum>,
 }
 
 enum Run {
@@ -46,6 +55,7 @@ impl SubPlan {
             run: Run::Fresh,
             row: Row::new(),
             answers: Answers::default(),
+            array: Made::default(),
             kept: Kept::default(),
         }
     }
@@ -70,6 +80,7 @@ impl SubPlan {
         self.args = args;
         self.run = Run::Fresh;
         self.answers = Answers::default();
+        self.array = Made::default();
         self.kept.release(cx);
     }
 
@@ -156,7 +167,11 @@ pub(super) fn forget(ctes: &[u32], cx: &mut Cx) {
 
 fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let SubPlan {
-        run, answers, kept, ..
+        run,
+        answers,
+        array,
+        kept,
+        ..
     } = plan;
     let mut none = RowList::default();
     let rows = match run {
@@ -172,15 +187,25 @@ fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> S
         .into()),
         SubPlanKind::Scalar => Ok(rows.get(0)?.map_or(Datum::Null, |row| row[0].clone())),
         SubPlanKind::Array => {
-            let element = element_of(sub.ty.oid).unwrap_or(sub.ty.oid);
-            let mut items = Vec::new();
-            let mut whole = Kept::default();
-            while let Some(row) = rows.get(items.len())? {
-                whole.need(datum_bytes(&row[0]), cx)?;
-                items.push(row[0].clone());
+            if let Some(made) = &array.value {
+                return Ok(made.clone());
             }
-            whole.release(cx);
-            Ok(Datum::array(Array::from_items(element, items)))
+            while let Some(row) = rows.get(array.items.len())? {
+                let bytes = datum_bytes(&row[0]);
+                kept.need(bytes, cx)?;
+                array.bytes += bytes;
+                array.items.push(row[0].clone());
+                cx.tick()?;
+            }
+            // Nobody asks for the rows any more.
+            *rows = RowList::default();
+            kept.release(cx);
+            kept.insist(array.bytes, cx);
+            let element = element_of(sub.ty.oid).unwrap_or(sub.ty.oid);
+            let items = std::mem::take(&mut array.items);
+            let made = Datum::array(Array::from_items(element, items));
+            array.value = Some(made.clone());
+            Ok(made)
         }
         SubPlanKind::Any { left, compare } | SubPlanKind::All { left, compare } => {
             let question = Question {

@@ -295,3 +295,19 @@ fn plans_without_values_lock_what_the_values_choose() {
         client.run("rollback");
     }
 }
+
+#[test]
+fn the_array_of_a_subquery_is_made_once() {
+    let home = Home::new();
+    let server = served(&home);
+    let mut client = server.connect();
+    let over = |items: usize| {
+        format!(
+            "select percentile_cont(array(select i / 4000.0 from generate_series(1, {items}) i)) \
+             within group (order by g) is null from generate_series(1, 20000) g"
+        )
+    };
+    let few = cost(&server, &mut client, &over(10));
+    let many = cost(&server, &mut client, &over(4000));
+    must_be_like("a subquery's array beside 20,000 rows", few, many);
+}

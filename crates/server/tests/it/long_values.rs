@@ -140,7 +140,8 @@ fn small_arguments_make_long_work() {
     let walks = "select jsonb_path_exists((select jsonb_agg(g) from generate_series(1, 3000) g), '$[*] ? (@ == 0 || exists($[*] ? (@ == -1)))')";
     let fills = "select array_length(array_fill(1, array[20000000]), 1)";
     let spreads = "select jsonb_build_array(variadic array_fill(1, array[3000000])) is null";
-    for statement in [walks, fills, spreads] {
+    let varies = "select var_pop(n) is null from (select ('1' || repeat('7', 60000))::numeric n from generate_series(1, 9)) s";
+    for statement in [walks, fills, spreads, varies] {
         let began = Instant::now();
         let answer = client.query(statement).expect("an answer");
         assert!(began.elapsed() < SOON, "{statement}: {:?}", began.elapsed());

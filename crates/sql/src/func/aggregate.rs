@@ -100,6 +100,17 @@ impl AggState {
             ..NumericSums::new(false)
         }))
     }
+    /// Whether its value takes longer to make than an event loop should be held.
+    pub fn ends_long(&self) -> bool {
+        /// Bytes and items that are moved in less than a millisecond.
+        const MANY: (usize, usize) = (4 << 20, 64 << 10);
+        match self {
+            AggState::Numerics(sums) => sums.sum.is_wide() || sums.squares.is_wide(),
+            AggState::Joined(joined) => joined.bytes.len() > MANY.0,
+            AggState::Items(items) => items.len() > MANY.1,
+            _ => false,
+        }
+    }
     /// Whether it grows with every row.
     pub fn gathers(&self) -> bool {
         matches!(self, AggState::Joined(_) | AggState::Items(_))

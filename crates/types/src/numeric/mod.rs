@@ -387,18 +387,22 @@ impl Numeric {
 
 /// How many decimal digits a nonzero integer has.
 fn decimal_digits(value: &BigInt) -> i64 {
-    if value.is_zero() {
+    /// More than the error of the logarithm below, up to the longest value.
+    const UNSURE: f64 = 1e-6;
+    let mut limbs = value.magnitude().iter_u64_digits();
+    let after = limbs.len().saturating_sub(1);
+    let Some(high) = limbs.next_back() else {
         return 1;
+    };
+    let low = limbs.next_back().unwrap_or(0);
+    let leading = high as f64 + low as f64 / 2f64.powi(64);
+    let log = leading.log10() + after as f64 * 64.0 * std::f64::consts::LOG10_2;
+    if (log - log.round()).abs() > UNSURE {
+        return log as i64 + 1;
     }
-    let bits = value.bits();
-    // floor(bits × log10(2)) is the count or one less.
-    let low = ((bits - 1) as f64 * std::f64::consts::LOG10_2) as i64;
-    let mut digits = low.max(1);
-    let magnitude = value.magnitude();
-    while magnitude >= power_of_ten(digits as u32).magnitude() {
-        digits += 1;
-    }
-    digits
+    // A power of ten is near: the value is at least that or not.
+    let power = log.round() as i64;
+    power + i64::from(value.magnitude() >= power_of_ten(power as u32).magnitude())
 }
 
 impl From<i64> for Numeric {
@@ -460,6 +464,27 @@ mod tests {
             "-?[0-9]{1,12}(\\.[0-9]{1,9})?",
             "-?[0-9]{1,45}(\\.[0-9]{1,45})?"
         ]
+    }
+
+    #[test]
+    fn digits_are_counted_beside_powers_of_ten() {
+        for power in (0..60).chain([1_000, 4_095, 131_000]) {
+            let ten = power_of_ten(power);
+            assert_eq!(decimal_digits(&ten), i64::from(power) + 1);
+            assert_eq!(decimal_digits(&(&ten * 3)), i64::from(power) + 1);
+            let less: BigInt = ten - 1;
+            assert_eq!(decimal_digits(&-less), i64::from(power).max(1));
+        }
+    }
+
+    #[test]
+    fn long_digits_are_read_in_halves() {
+        for length in [1, 1_023, 1_024, 1_025, 2_048, 2_049, 4_097, 10_000, 30_001] {
+            let digits: String = (0..length)
+                .map(|i| (b'0' + (i * i % 10) as u8) as char)
+                .collect();
+            assert_eq!(text::from_digits(&digits), digits.parse().ok());
+        }
     }
 
     proptest! {

@@ -105,7 +105,7 @@ impl Numeric {
             coefficient += small;
         } else {
             let text: String = groups.digits.iter().map(|d| format!("{d:04}")).collect();
-            coefficient += text.parse::<BigInt>().ok()?;
+            coefficient += BigInt::from(super::text::from_digits(&text)?);
         }
         // The last group counts 10000^(weight - count + 1).
         let exponent = (i32::from(groups.weight) + 1 - groups.digits.len() as i32) * 4;

@@ -4,9 +4,11 @@ use throng_observe::heap;
 use throng_sql::expr::{AggCall, Expr};
 use throng_sql::func::aggregate::AggState;
 use throng_sql::func::{AggKind, OrderedFn, OrderedSet, length};
-use throng_types::Datum;
+use throng_sql::plan;
 use throng_types::key::{self, KeyOrder};
+use throng_types::{Datum, interrupt};
 
+use crate::offload::Ending;
 use crate::run::context::Kept;
 use crate::run::eval::{eval, holds};
 use crate::run::hashed::{self, Key, RowTable};
@@ -17,6 +19,7 @@ use crate::spill::Sorter;
 pub(super) struct Accumulator {
     state: Option<AggState>,
     gathered: Option<Box<Gathered>>,
+    ending: Ending,
 }
 
 /// What an aggregate with DISTINCT, ORDER BY or WITHIN GROUP has of its group's rows.
@@ -32,6 +35,9 @@ struct Gathered {
     row: Row,
     /// Of an ordered-set aggregate: the direct arguments over the group's first row.
     direct: Option<Row>,
+    /// Its rows in order, by their keys.
+    rows: Vec<(Box<[u8]>, Row)>,
+    whole: Kept,
 }
 
 /// What one aggregate takes from one row; computed for all aggregates before any state changes, so that a row whose
@@ -60,9 +66,32 @@ fn direct_values(call: &'static AggCall, row: &[Datum], cx: &mut Cx) -> Step<Opt
     }
 }
 
+/// The direct arguments of an aggregate where every row has the same, once they are computed.
+#[derive(Default)]
+pub(super) struct Direct(Option<Row>);
+
+impl Direct {
+    fn values(&mut self, call: &'static AggCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Row>> {
+        if self.0.is_some() {
+            return Ok(self.0.clone());
+        }
+        let values = direct_values(call, row, cx)?;
+        let varies = |e: &Expr| matches!(e, Expr::Slot(..)) || plan::is_volatile(e);
+        if !call.direct.iter().any(|e| e.any(&mut |e| varies(e))) {
+            self.0.clone_from(&values);
+        }
+        Ok(values)
+    }
+}
+
 impl Intake {
-    pub fn of(call: &'static AggCall, row: &[Datum], cx: &mut Cx) -> Step<Intake> {
-        let direct = direct_values(call, row, cx)?;
+    pub fn of(
+        call: &'static AggCall,
+        direct: &mut Direct,
+        row: &[Datum],
+        cx: &mut Cx,
+    ) -> Step<Intake> {
+        let direct = direct.values(call, row, cx)?;
         if let Some(filter) = &call.filter
             && !holds(filter, row, cx)?
         {
@@ -120,6 +149,7 @@ impl Accumulator {
         Accumulator {
             state: Some((call.agg.init)()),
             gathered: gathers.then(Box::default),
+            ending: Ending::default(),
         }
     }
 
@@ -166,6 +196,7 @@ impl Accumulator {
         }
         let state = self.state.get_or_insert_with(call.agg.init);
         (call.agg.step)(&cx.eval, state, &args)?;
+        args.iter().for_each(|value| cx.meet(value));
         if !state.gathers() {
             return Ok(true);
         }
@@ -183,6 +214,9 @@ impl Accumulator {
 
     /// The aggregate's value. May stop, to be called again.
     pub fn finish(&mut self, call: &'static AggCall, cx: &mut Cx) -> Step<Datum> {
+        if let Some(value) = self.ending.value() {
+            return Ok(value);
+        }
         // An ordered-set aggregate of no rows still has its direct arguments: they may stop, so they come first.
         if let Some(gathered) = &mut self.gathered {
             if gathered.direct.is_none() {
@@ -193,8 +227,10 @@ impl Accumulator {
         match call.agg.kind {
             AggKind::Plain => self.finish_plain(call, cx),
             AggKind::OrderedSet { compute, .. } | AggKind::Hypothetical(compute) => {
-                let gathered = self.gathered.as_deref_mut();
-                gathered.map_or(Ok(Datum::Null), |g| g.compute(call, compute, cx))
+                let Some(gathered) = &mut self.gathered else {
+                    return Ok(Datum::Null);
+                };
+                gathered.compute(call, compute, &mut self.ending, cx)
             }
         }
     }
@@ -203,6 +239,7 @@ impl Accumulator {
     pub fn release(self, cx: &mut Cx) {
         if let Some(mut gathered) = self.gathered {
             gathered.ordered.clear(cx);
+            gathered.whole.release(cx);
         }
     }
 
@@ -225,12 +262,29 @@ impl Accumulator {
             gathered.ordered.clear(cx);
         }
         let state = self.state.take().unwrap_or_else(call.agg.init);
-        Ok((call.agg.finish)(&cx.eval, state)?)
+        let finish = call.agg.finish;
+        self.ending
+            .compute(state.ends_long(), cx, move |eval| finish(eval, state))
     }
 }
 
 impl Gathered {
-    fn compute(&mut self, call: &AggCall, compute: OrderedFn, cx: &mut Cx) -> Step<Datum> {
+    fn compute(
+        &mut self,
+        call: &AggCall,
+        compute: OrderedFn,
+        ending: &mut Ending,
+        cx: &mut Cx,
+    ) -> Step<Datum> {
+        /// Rows that are looked through on an event loop.
+        const FEW: usize = 16_384;
+        let mut row = Row::new();
+        while self.ordered.next(cx, &mut row)? {
+            let key = self.ordered.key();
+            self.whole.need(key.len() + hashed::row_bytes(&row), cx)?;
+            self.rows.push((key.into(), std::mem::take(&mut row)));
+            cx.tick()?;
+        }
         let direct = self.direct.take().unwrap_or_default();
         let mut own_key = Vec::new();
         for (value, key) in direct.iter().zip(&call.order) {
@@ -239,22 +293,17 @@ impl Gathered {
                 key::encode_one(value, order, &mut own_key)?;
             }
         }
-        let mut rows = Vec::new();
-        let mut row = Row::new();
-        let mut whole = Kept::default();
-        while self.ordered.next(cx, &mut row)? {
-            let key = self.ordered.key();
-            whole.need(key.len() + hashed::row_bytes(&row), cx)?;
-            rows.push((key.into(), std::mem::take(&mut row)));
-        }
-        let set = OrderedSet {
-            direct: &direct,
-            rows: &rows,
-            own_key: &own_key,
-        };
-        let value = compute(&cx.eval, &set);
-        whole.release(cx);
+        let rows = std::mem::take(&mut self.rows);
+        self.whole.release(cx);
         self.ordered.clear(cx);
-        Ok(value?)
+        let is_long = rows.len() > FEW || interrupt::are_long(&direct);
+        ending.compute(is_long, cx, move |eval| {
+            let set = OrderedSet {
+                direct: &direct,
+                rows: &rows,
+                own_key: &own_key,
+            };
+            compute(eval, &set)
+        })
     }
 }

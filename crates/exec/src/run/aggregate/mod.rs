@@ -18,7 +18,7 @@ use super::eval::holds;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 use crate::spill::Sorter;
-use accumulator::{Accumulator, Intake, sorts, values};
+use accumulator::{Accumulator, Direct, Intake, sorts, values};
 
 pub struct AggregateOp {
     plan: &'static AggregateNode,
@@ -28,6 +28,8 @@ pub struct AggregateOp {
     key: Key,
     pending: Row,
     have_pending: bool,
+    /// The direct arguments of each aggregate.
+    direct: Vec<Direct>,
     input_ended: bool,
     /// There is no room for further groups, nor for larger ones.
     full: bool,
@@ -76,6 +78,7 @@ impl AggregateOp {
             key: Key::default(),
             pending: Row::new(),
             have_pending: false,
+            direct: plan.aggs.iter().map(|_| Direct::default()).collect(),
             input_ended: false,
             full: false,
             grows: plan.aggs.iter().any(sorts),
@@ -91,10 +94,10 @@ impl AggregateOp {
         }
     }
 
-    fn intakes(&self, cx: &mut Cx) -> Step<Vec<Intake>> {
-        let calls = self.plan.aggs.iter();
+    fn intakes(&mut self, cx: &mut Cx) -> Step<Vec<Intake>> {
+        let calls = self.plan.aggs.iter().zip(&mut self.direct);
         calls
-            .map(|call| Intake::of(call, &self.pending, cx))
+            .map(|(call, direct)| Intake::of(call, direct, &self.pending, cx))
             .collect()
     }
 
@@ -368,6 +371,7 @@ impl Operator for AggregateOp {
         self.kept.release(cx);
         self.current_kept.release(cx);
         self.have_pending = false;
+        self.direct.fill_with(Direct::default);
         self.have_late = false;
         self.input_ended = false;
         self.full = false;
