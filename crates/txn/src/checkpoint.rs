@@ -115,7 +115,7 @@ impl Checkpointer {
         // 1. The redo point. What was logged before it is on pages that are marked dirty, in the status, and in the lists.
         let redo = core.pool.horizon().begin_checkpoint(|| core.wal.inserted());
         let next = core.ids.limits();
-        let made = core.made.lock().iter().map(|(f, xid)| (*xid, *f)).collect();
+        let made: Vec<_> = core.made.lock().iter().map(|(f, xid)| (*xid, *f)).collect();
         let doomed = core.doomed.lock().keys().copied().collect();
         stop_point!("checkpoint.redo");
 
@@ -132,7 +132,10 @@ impl Checkpointer {
             began.elapsed().as_millis() as u64,
         );
 
-        // 3. The files they are in, and their names.
+        // 3. The files they are in, and their names: redo will not make those that were named before its point.
+        for (_, file) in &made {
+            core.make_if_named(*file)?;
+        }
         if clean {
             core.pool.files().trim()?;
         }

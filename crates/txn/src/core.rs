@@ -186,6 +186,16 @@ impl Core {
         self.clock.is_settled() && self.doomed.lock().is_empty()
     }
 
+    /// Makes a file that a transaction under way has named, unless it is there.
+    pub(crate) fn make_if_named(&self, file: FileId) -> Result<()> {
+        // Held meanwhile: nobody gives it up before it is there to be removed.
+        let made = self.made.lock();
+        if made.contains_key(&file) {
+            self.pool.files().create(file)?;
+        }
+        Ok(())
+    }
+
     /// Removes the files whose end is on disk.
     pub(crate) fn remove_doomed(&self) -> Result<()> {
         let flushed = self.wal.flushed();

@@ -494,9 +494,11 @@ impl Txn {
 
     fn doom_made(&self, file: FileId) {
         let core = self.core();
+        let mut made = core.made.lock();
         // On the list of the doomed before it leaves that of the made: a checkpoint finds it in one of them.
         core.doomed.lock().insert(file, Lsn::ZERO);
-        core.made.lock().remove(&file);
+        made.remove(&file);
+        drop(made);
         core.background.call();
     }
 
@@ -520,6 +522,30 @@ impl Txn {
 
     /// Makes an empty relation file, which a rollback (or a crash before the commit) takes away again.
     pub fn create_file(&self) -> Result<FileId> {
+        let file = self.name_file();
+        self.make_files(vec![file])()?;
+        Ok(file)
+    }
+
+    /// Work that makes files which were named, for a thread that may wait for the disk: the directory may be held there
+    /// while its names are made durable.
+    pub fn make_files(&self, files: Vec<FileId>) -> impl FnOnce() -> Result<()> + Send + use<> {
+        let core = self.core().clone();
+        move || {
+            for file in files {
+                core.pool.files().create(file)?;
+                // Nobody waited for it, and the transaction was rolled back.
+                if !core.made.lock().contains_key(&file) {
+                    core.pool.drop_file(file)?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Names a relation file that [`Txn::make_files`] is to make, and that a rollback (or a crash before the commit) takes
+    /// away again.
+    pub fn name_file(&self) -> FileId {
         let core = self.core();
         let file = core.ids.file();
         let xid = self.xid();
@@ -532,8 +558,7 @@ impl Txn {
             core.made.lock().insert(file, xid);
         }
         self.progress.lock().actions.push(Action::FileMade(file));
-        core.pool.files().create(file)?;
-        Ok(file)
+        file
     }
 
     /// The file is removed once this transaction's commit is on disk.

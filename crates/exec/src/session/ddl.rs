@@ -57,8 +57,8 @@ struct Host<'a> {
     /// `password_encryption` asks for MD5.
     md5: bool,
     scram_iterations: u32,
-    /// The first error in making a file; the definition fails with it.
-    failed: Option<Error>,
+    /// Files that are named and yet to be made.
+    files: Vec<FileId>,
 }
 
 impl DdlHost for Host<'_> {
@@ -67,18 +67,12 @@ impl DdlHost for Host<'_> {
     }
 
     fn next_file(&mut self) -> FileId {
-        match self.txn.create_file() {
-            Ok(file) => {
-                // What is known of a file in memory goes with it.
-                let store = self.engine.store.clone();
-                self.txn.on_abort(move || forget_file(&store, file));
-                file
-            }
-            Err(e) => {
-                self.failed.get_or_insert(e);
-                FileId(0)
-            }
-        }
+        let file = self.txn.name_file();
+        // What is known of a file in memory goes with it.
+        let store = self.engine.store.clone();
+        self.txn.on_abort(move || forget_file(&store, file));
+        self.files.push(file);
+        file
     }
 
     fn evaluate(&mut self, expr: &Expr) -> Result<Option<String>> {
@@ -473,7 +467,7 @@ impl Session {
                 txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;
             }
             let mut edit = CatalogEdit::new(&catalog);
-            let outcome = self.apply(&mut edit, ddl, &catalog)?;
+            let outcome = self.apply(&mut edit, ddl, &catalog).await?;
             let txn = &self.transaction()?.txn;
             for table in &outcome.touched {
                 txn.lock_relation(*table, strength(ddl)).await?;
@@ -536,7 +530,7 @@ impl Session {
         }
     }
 
-    fn apply(
+    async fn apply(
         &self,
         edit: &mut CatalogEdit,
         ddl: &Ddl,
@@ -556,13 +550,15 @@ impl Session {
             database: self.database.oid,
             md5: self.settings.borrow().text(Id::PasswordEncryption) == "md5",
             scram_iterations: self.settings.borrow().int(Id::ScramIterations) as u32,
-            failed: None,
+            files: Vec::new(),
         };
         let outcome = ddl::apply(edit, ddl, &mut host)?;
-        match host.failed {
-            Some(e) => Err(e),
-            None => Ok(outcome),
+        let files = host.files;
+        if !files.is_empty() {
+            let made = tokio::task::spawn_blocking(txn.make_files(files)).await;
+            made.map_err(|e| Error::internal(format!("making files: {e}")))??;
         }
+        Ok(outcome)
     }
 
     /// One piece of work; rows, if it filled a table.

@@ -72,7 +72,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use throng_observe::SessionWaits;
@@ -182,6 +182,8 @@ pub struct Session {
     procedures: plpgsql::Procedures,
     /// Calls of users' functions inside each other.
     routine_depth: Cell<u32>,
+    /// When calls in calls have given way last.
+    routine_turn: Cell<Option<Instant>>,
     trigger_calls: trigger::TriggerCalls,
     sequences: RefCell<sequences::Used>,
     /// Where the cursor of a WHERE CURRENT OF stands.
@@ -356,6 +358,7 @@ impl Session {
             sequences: RefCell::default(),
             effects: Effects::default(),
             routine_depth: Cell::default(),
+            routine_turn: Cell::default(),
             trigger_calls: trigger::TriggerCalls::default(),
             procedures: plpgsql::Procedures::default(),
             settings_number: plans::SettingsNumber::default(),

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use throng_access::TxContext;
@@ -70,6 +71,12 @@ thread_local! {
     static BODIES: RefCell<HashMap<BodyKey, Rc<BodyStatement>, FixedState>> = RefCell::default();
 }
 
+/// Calls in calls between two looks at the clock: what each of them does may be over before it would look itself.
+const LEVELS: u32 = 32;
+
+/// How long calls go ever deeper before others have the core.
+const SLICE: Duration = Duration::from_millis(1);
+
 /// One call deeper for as long as it lives.
 struct Level<'a>(&'a Session);
 
@@ -95,6 +102,20 @@ fn deeper(session: &Session) -> Result<Level<'_>> {
     stack::check()?;
     session.routine_depth.set(depth + 1);
     Ok(Level(session))
+}
+
+/// Gives the core to others where calls in calls have had it for long.
+async fn give_way(session: &Session) -> Result<()> {
+    let had = session
+        .routine_turn
+        .get()
+        .is_some_and(|began| began.elapsed() < SLICE);
+    if !had {
+        session.handle.cancel_flag().check()?;
+        tokio::task::yield_now().await;
+        session.routine_turn.set(Some(Instant::now()));
+    }
+    Ok(())
 }
 
 /// Adds a line to where an error came about. A place in the body's text is nobody's who called it.
@@ -153,6 +174,9 @@ impl Session {
     async fn run_routine(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
         let def = &request.def;
         let _level = deeper(self)?;
+        if self.routine_depth.get().is_multiple_of(LEVELS) {
+            give_way(self).await?;
+        }
         let _call = self.trigger_calls.enter(request.trigger.clone());
         // The calling statement goes on as the command that it is.
         let cid = self.transaction()?.txn.cid();

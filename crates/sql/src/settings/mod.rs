@@ -335,6 +335,14 @@ enum Undo {
     },
 }
 
+impl Undo {
+    fn scope(&self) -> Scope {
+        match self {
+            Undo::Known { scope, .. } | Undo::Custom { scope, .. } => *scope,
+        }
+    }
+}
+
 impl SessionSettings {
     pub fn new(server: &ServerSettings) -> SessionSettings {
         SessionSettings {
@@ -594,6 +602,10 @@ impl SessionSettings {
             return;
         }
         let log = std::mem::take(&mut self.undo);
+        // What was set for the session is there; only what was set for the transaction is taken back.
+        if log.iter().all(|entry| entry.scope() == Scope::Session) {
+            return;
+        }
         // For each setting touched: the value before the transaction, or the last one set for the session.
         let mut known: BTreeMap<Id, (Value, Source)> = BTreeMap::new();
         let mut custom: BTreeMap<String, Option<String>> = BTreeMap::new();

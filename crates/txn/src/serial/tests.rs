@@ -303,7 +303,8 @@ fn what_commits_could_have_run_one_after_the_other() {
         assert!(world.serial.commits.lock().is_empty(), "history {seed}");
         committed += world.committed.len();
     }
-    assert!(committed > 3000 * 5, "only {committed} committed");
+    // The histories are always the same: a rule that refuses more than today's shows here.
+    assert!(committed >= 37_300, "only {committed} committed");
 }
 
 #[test]
@@ -324,6 +325,40 @@ fn a_reader_is_safe_when_the_writers_beside_it_have_ended_well() {
     assert!(member.is_over(), "it is not followed any more");
     assert!(world.begin(true).member.is_none(), "nobody writes");
     world.commit(reader);
+}
+
+#[test]
+fn one_conflict_alone_is_no_danger() {
+    let mut world = World::new(true);
+    let mut reader = world.begin(false);
+    let mut writer = world.begin(false);
+    assert_eq!(world.write(&mut writer, 0), Some(Ok(())));
+    world.commit(writer);
+    assert_eq!(world.read_one(&mut reader, 0), Ok(()), "it comes before");
+    assert_eq!(world.write(&mut reader, 2), Some(Ok(())));
+    world.commit(reader);
+    assert_eq!(world.committed.len(), 2);
+}
+
+#[test]
+fn a_reader_is_unsafe_by_the_first_of_those_that_a_writer_comes_before() {
+    let mut world = World::new(true);
+    let mut pivot = world.begin(false);
+    let mut early = world.begin(false);
+    assert_eq!(world.write(&mut early, 0), Some(Ok(())));
+    world.commit(early);
+    let reader = world.begin(true);
+    let mut late = world.begin(false);
+    assert_eq!(world.write(&mut late, 2), Some(Ok(())));
+    world.commit(late);
+    for key in [0, 2] {
+        assert_eq!(world.read_one(&mut pivot, key), Ok(()));
+    }
+    assert_eq!(world.write(&mut pivot, 4), Some(Ok(())));
+    world.commit(pivot);
+    let member = reader.member.clone().expect("a writer was under way");
+    // It sees `early` and not `pivot`, which comes before it.
+    assert_eq!(world.serial.graph.lock().is_safe(member.id), Some(false));
 }
 
 #[test]
