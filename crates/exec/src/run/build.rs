@@ -259,6 +259,11 @@ impl Execution {
         self.memory.locked = Some(locked);
     }
 
+    /// A [`super::Stop::Call`] is answered.
+    pub fn called(&mut self) {
+        self.memory.called();
+    }
+
     /// Lets the analytics pool run the parts that are its; `next` asks for them by [`super::Stop::Part`].
     pub(crate) fn share_with(&mut self, pool: Pool) {
         self.root = None;

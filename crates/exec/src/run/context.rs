@@ -120,6 +120,11 @@ impl Memory {
         self.limit = limit;
     }
 
+    /// A call took who knows how long: the next row looks at the clock.
+    pub fn called(&mut self) {
+        self.turn.ticks = 1;
+    }
+
     /// As it was at first, of a run without subplans.
     pub fn reset(&mut self) {
         self.outer.fill(Datum::Null);

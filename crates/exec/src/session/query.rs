@@ -653,7 +653,10 @@ async fn settle(
             execution.answer(locked);
             Ok(())
         }
-        Stop::Call(request) => routine::answer(&request, env).await,
+        Stop::Call(request) => {
+            execution.called();
+            routine::answer(&request, env).await
+        }
         Stop::Long(call) => call.answer(env).await,
         Stop::Part(part) => execution.run_part(part, env).await,
         stop => wait(stop, env, patience).await,

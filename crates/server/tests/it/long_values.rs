@@ -123,11 +123,41 @@ fn others_go_on_beside_a_talkative_function() {
         .query("do $$begin loop raise notice 'x'; end loop; end$$")
         .expect("an answer");
     assert_eq!(answer.code(), "57014", "{answer:?}");
-    let held = "select count(*) from throng.stalls where statement ~ 'raise notice'";
-    let held: u32 = talks.run(held).value().parse().expect("a number");
+    let held = held(&mut talks, "raise notice", 10);
     // A busy machine takes the thread away now and then.
     assert!(held < 8, "{held} times for more than 10 ms");
     home.assert_no_panic();
+}
+
+/// A statement that calls a function for each row gives way between the calls, and so do calls within calls.
+#[test]
+fn others_go_on_beside_many_calls() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut calls = server.connect();
+    calls.run(
+        "create function counts(int) returns bigint language sql volatile as 'select count(*) from pg_class where oid > $1'",
+    );
+    calls.run("select sum(counts(g)) from generate_series(1, 500) g");
+    let often = held(&mut calls, "sum.counts", 50);
+    assert!(often < 4, "{often} times for more than 50 ms");
+    calls.run(
+        "create function deeper(int) returns int language plpgsql as \
+         'begin if $1 = 0 then return 0; end if; return 1 + deeper($1 - 1); end'",
+    );
+    calls.run("select deeper(900)");
+    let deep = held(&mut calls, "select deeper", 50);
+    assert!(deep < 2, "{deep} times for more than 50 ms");
+    home.assert_no_panic();
+}
+
+/// How often statements like this held an event loop for more than `ms`.
+fn held(client: &mut Client, like: &str, ms: u32) -> u32 {
+    let sql = format!(
+        "select count(*) from throng.stalls where held_ms > {ms} and statement ~ '{like}' \
+         and statement !~ 'throng.stalls'"
+    );
+    client.run(&sql).value().parse().expect("a number")
 }
 
 /// A value that is small and makes much, or that is walked many times, is computed beside the loop and given up when told.
