@@ -81,7 +81,7 @@ fn acldefault(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
                 "unrecognized object type abbreviation: {}",
                 char::from(letter)
             );
-            return Err(Error::internal(message).into());
+            return Err(Error::new(state::INTERNAL_ERROR, message).into());
         }
     };
     Ok(Datum::array(Array::from_items(ACLITEM, items)))
