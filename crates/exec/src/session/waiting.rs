@@ -23,6 +23,8 @@ use remedy::Remedies;
 
 /// As much of a statement as a row shows.
 const SHOWN: usize = 100;
+/// As much of a statement as is kept with a stall: enough to run it again.
+const KEPT: usize = 4_096;
 
 /// Sessions by number.
 type Sessions = HashMap<u32, SessionStatus>;
@@ -31,7 +33,7 @@ type Sessions = HashMap<u32, SessionStatus>;
 fn statement_of(session: &SessionStatus) -> Statement {
     Statement {
         user: session.info.user_oid,
-        text: session.query.chars().take(SHOWN).collect(),
+        text: session.query.chars().take(KEPT).collect(),
     }
 }
 
