@@ -6,7 +6,8 @@ use throng_observe::{Object, WaitEvent};
 /// Whether the log can take a change now: a wait while its buffer is full.
 ///
 /// # Errors
-/// 53100 while the disk has no room for more log: what is under way may end, new changes are refused.
+/// 53100 while the disk has no room for more log: what is under way may end, new changes are
+/// refused.
 #[inline]
 pub fn admit_write(pool: &PoolCore) -> Try<()> {
     let wal = pool.wal();

@@ -6,9 +6,10 @@
 //!  2. the map, from where this core last found room       the map, from where anybody last found room
 //!  3. another core's list                                    –
 //! ```
-//! When the file has grown, who has made it grow keeps its share of the new blocks in its own list, and the rest goes into the map
-//! for those who wait (PolarDB's change, see `docs/concurrency.md`). A list holds whole empty blocks, which the map does not know
-//! of. Nobody makes the file longer while another's list has a block.
+//! When the file has grown, who has made it grow keeps its share of the new blocks in its own list,
+//! and the rest goes into the map for those who wait (PolarDB's change, see `docs/concurrency.md`).
+//! A list holds whole empty blocks, which the map does not know of. Nobody makes the file longer
+//! while another's list has a block.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -114,8 +115,8 @@ impl FreeSpace {
         &self.parts[core % self.parts.len()]
     }
 
-    /// Takes a block that is thought to have `bytes` of room, for a thread of `core`. Room of a whole page is asked for with any
-    /// number from [`MAX_TUPLE`] up.
+    /// Takes a block that is thought to have `bytes` of room, for a thread of `core`. Room of a
+    /// whole page is asked for with any number from [`MAX_TUPLE`] up.
     pub fn claim(&self, core: usize, bytes: usize) -> Option<BlockNo> {
         let mine = self.part(core);
         mine.pop()
@@ -128,7 +129,8 @@ impl FreeSpace {
         self.map.set(block, bytes);
     }
 
-    /// Takes the blocks the file has grown by: a share for `core`, shares for as many `others` as are waiting.
+    /// Takes the blocks the file has grown by: a share for `core`, shares for as many `others` as
+    /// are waiting.
     pub fn offer(&self, core: usize, blocks: Range<BlockNo>, others: u32) {
         let own = match self.form {
             FreeSpaceForm::Shared => 0,

@@ -1,9 +1,9 @@
 //! Heaps and B-trees over pages, their redo and their check.
 //!
 //! Every call here is restartable: when a page is not in memory it returns
-//! [`throng_buffer::Interrupt::Wait`] with no latch held and nothing changed, and is called again after the wait.
-//! What a transaction is, and what it may see, comes in through [`TxContext`] and [`Visibility`]; the
-//! room above implements them, so nothing here knows how a snapshot is made.
+//! [`throng_buffer::Interrupt::Wait`] with no latch held and nothing changed, and is called again
+//! after the wait. What a transaction is, and what it may see, comes in through [`TxContext`] and
+//! [`Visibility`]; the room above implements them, so nothing here knows how a snapshot is made.
 mod admit;
 pub mod btree;
 pub mod check;

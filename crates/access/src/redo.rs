@@ -1,13 +1,14 @@
 //! Redo: doing again what the log says was done to pages and files.
 //!
-//! One function for every structure, since a record says bytes, not meanings. Records may be redone any number of times:
-//! a page knows by its LSN what it has had.
+//! One function for every structure, since a record says bytes, not meanings. Records may be redone
+//! any number of times: a page knows by its LSN what it has had.
 
 use throng_buffer::Pool;
 use throng_types::{Lsn, Result};
 use throng_wal::{Edit, Record};
 
-/// Redoes one record that ends at `end`. Records about transactions and ids are not ours: they change nothing here.
+/// Redoes one record that ends at `end`. Records about transactions and ids are not ours: they
+/// change nothing here.
 ///
 /// # Errors
 /// XX001 for a page that is damaged and not replaced by the record; 58030 and 53100 from the disk.

@@ -1,14 +1,16 @@
-//! What is known in memory of each relation: where the next row goes, and how much there is to clean.
+//! What is known in memory of each relation: where the next row goes, and how much there is to
+//! clean.
 //!
 //! ```text
 //!  insert ─► shard's target block ──full──► free space: claim a block with room ──none──► extend the file
 //!                  ▲                                                                        │ first page
 //!                  └────────────────────────────────────────────────────────────────────────┘ the rest is offered
 //! ```
-//! A shard belongs to the threads whose index falls on it, one each while there are as many shards as cores; so
-//! inserters on different cores fill different pages and count in different cache lines. Only while the file has no more blocks
-//! than there are shards, an insert that would make it grow goes to another shard's target, if nobody is at it: the rows of a small
-//! table stay together, whoever brings them, until its inserters meet.
+//! A shard belongs to the threads whose index falls on it, one each while there are as many shards
+//! as cores; so inserters on different cores fill different pages and count in different cache
+//! lines. Only while the file has no more blocks than there are shards, an insert that would make
+//! it grow goes to another shard's target, if nobody is at it: the rows of a small table stay
+//! together, whoever brings them, until its inserters meet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +33,8 @@ use crate::heap::page::MAX_TUPLE;
 const NONE: u32 = u32::MAX;
 /// After a start, this many blocks at the file's end are tried before the file grows.
 const TRY_LAST: BlockNo = 16;
-/// An extension adds this part of the file's size, so that small relations stay small; the pool bounds it.
+/// An extension adds this part of the file's size, so that small relations stay small; the pool
+/// bounds it.
 const EXTENSION_PART: u32 = 32;
 /// … and so much for each that waits.
 const EXTENSION_EACH: u32 = 8;
@@ -65,7 +68,8 @@ impl Shard {
 
 /// What a relation holds, as counted since the start (or since [`RelState::set_counts`]).
 ///
-/// `live` and `dead` count what was done, whether it was committed or not; [`RelState::note_rollback`] corrects them.
+/// `live` and `dead` count what was done, whether it was committed or not;
+/// [`RelState::note_rollback`] corrects them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelCounts {
     /// Rows.
@@ -86,7 +90,8 @@ impl RelCounts {
         self.inserted + self.updated + self.deleted
     }
 
-    /// Whether cleaning would pay, by PostgreSQL's rule: more than `threshold` and `scale` of the rows.
+    /// Whether cleaning would pay, by PostgreSQL's rule: more than `threshold` and `scale` of the
+    /// rows.
     pub fn wants_cleaning(&self, threshold: u64, scale: f64) -> bool {
         (self.dead + self.dead_slots) as f64 > threshold as f64 + scale * self.live.max(0) as f64
     }
@@ -146,7 +151,8 @@ impl RelState {
         &self.shards[self.shard_index()]
     }
 
-    /// A block where this thread's next tuple may go, without growing the file; room for `bytes` is hoped for, not promised.
+    /// A block where this thread's next tuple may go, without growing the file; room for `bytes` is
+    /// hoped for, not promised.
     pub(crate) fn target(&self, pool: &Pool, bytes: usize) -> Result<Option<BlockNo>> {
         let core = self.shard_index();
         let held = self.shards[core].target.load(Relaxed);
@@ -222,7 +228,8 @@ impl RelState {
 
     /// Grows the file. The first new page becomes this thread's target, the rest is offered.
     ///
-    /// Who had to wait for another's extension looks for free space first: it may have been made for him.
+    /// Who had to wait for another's extension looks for free space first: it may have been made
+    /// for him.
     pub(crate) fn extend(&self, pool: &Pool, bytes: usize) -> Try<()> {
         let others = self.extenders.fetch_add(1, Relaxed);
         let extended = self.extend_or_find(pool, bytes, others);
@@ -289,8 +296,8 @@ impl RelState {
             .fetch_sub(dead_slots as i64, Relaxed);
     }
 
-    /// A transaction was rolled back that had inserted and deleted so many rows here: what it inserted is dead, what it
-    /// deleted is not. (An update leaves one dead version either way.)
+    /// A transaction was rolled back that had inserted and deleted so many rows here: what it
+    /// inserted is dead, what it deleted is not. (An update leaves one dead version either way.)
     pub fn note_rollback(&self, inserted: u64, deleted: u64) {
         let (inserted, deleted) = (inserted as i64, deleted as i64);
         let shard = self.shard();
@@ -298,7 +305,8 @@ impl RelState {
         shard.dead.fetch_add(inserted - deleted, Relaxed);
     }
 
-    /// Sets the rows, dead versions and dead slots to what a whole pass over the relation has found.
+    /// Sets the rows, dead versions and dead slots to what a whole pass over the relation has
+    /// found.
     pub fn set_counts(&self, live: i64, dead: i64, dead_slots: i64) {
         let now = self.counts();
         let shard = self.shard();

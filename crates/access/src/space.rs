@@ -1,9 +1,10 @@
 //! Which block of a relation has room.
 //!
-//! One byte a block, in memory only: the room there in units of 32 bytes, rounded down. What it says is a hint: a block may
-//! have less (someone was faster) or more (nobody told). An inserter *claims* a block by taking its byte to 0, so that no two
-//! inserters come to the same page, and gives what is left back when it moves on. Nothing is written at shutdown; after a
-//! start the last blocks are assumed to have room, and pruning and vacuum report the others.
+//! One byte a block, in memory only: the room there in units of 32 bytes, rounded down. What it
+//! says is a hint: a block may have less (someone was faster) or more (nobody told). An inserter
+//! *claims* a block by taking its byte to 0, so that no two inserters come to the same page, and
+//! gives what is left back when it moves on. Nothing is written at shutdown; after a start the last
+//! blocks are assumed to have room, and pruning and vacuum report the others.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
@@ -17,9 +18,11 @@ const _: () = assert!(255 * UNIT == crate::heap::page::MAX_TUPLE);
 /// Blocks a chunk describes. Small under test, so that maps have many chunks.
 const CHUNK: usize = if cfg!(test) { 8 } else { 4096 };
 
-/// All orderings are relaxed: the bytes publish nothing, whoever goes to a block looks at it under its latch.
+/// All orderings are relaxed: the bytes publish nothing, whoever goes to a block looks at it under
+/// its latch.
 struct Chunk {
-    /// At least the largest byte of the chunk, but for a race that at worst hides room until it is reported again.
+    /// At least the largest byte of the chunk, but for a race that at worst hides room until it is
+    /// reported again.
     best: AtomicU8,
     room: [AtomicU8; CHUNK],
 }
@@ -67,8 +70,9 @@ impl SpaceMap {
         SpaceMap::default()
     }
 
-    /// Takes a block that is thought to have `bytes` of room out of the map. Room of a whole page is asked for with any
-    /// number from [`crate::heap::page::MAX_TUPLE`] up. `cursor` is where the searcher's last search ended.
+    /// Takes a block that is thought to have `bytes` of room out of the map. Room of a whole page
+    /// is asked for with any number from [`crate::heap::page::MAX_TUPLE`] up. `cursor` is where the
+    /// searcher's last search ended.
     pub fn claim(&self, bytes: usize, cursor: &AtomicU32) -> Option<BlockNo> {
         let units = bytes.div_ceil(UNIT).clamp(1, 255) as u8;
         let chunks = self.chunks.read();

@@ -1,4 +1,5 @@
-//! What storage must know of transactions: who I am, how others ended, what may be seen, who has locked what.
+//! What storage must know of transactions: who I am, how others ended, what may be seen, who has
+//! locked what.
 
 use throng_types::{Cid, Csn, FileId, Tid, Xid};
 
@@ -57,7 +58,8 @@ impl RowLockMode {
     }
 }
 
-/// Stretches of commits that no snapshot falls into, now or later: between the oldest ones that are held.
+/// Stretches of commits that no snapshot falls into, now or later: between the oldest ones that are
+/// held.
 ///
 /// ```text
 ///   commits     7   8   9   10   11   12   13   14   15
@@ -68,16 +70,19 @@ impl RowLockMode {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// The first `len` are the snapshots, oldest first; after the last one comes nothing that is known.
+    /// The first `len` are the snapshots, oldest first; after the last one comes nothing that is
+    /// known.
     bounds: [Csn; Gaps::BOUNDS],
     len: usize,
 }
 
 impl Gaps {
-    /// Snapshots that are told apart: more are taken for one that sees everything after the last of these.
+    /// Snapshots that are told apart: more are taken for one that sees everything after the last of
+    /// these.
     pub const BOUNDS: usize = 17;
 
-    /// Between each of `bounds` and the next, which come in order; those that are too many are left out.
+    /// Between each of `bounds` and the next, which come in order; those that are too many are left
+    /// out.
     pub fn between(bounds: &[Csn]) -> Gaps {
         let mut gaps = Gaps::default();
         if bounds.len() > 1 {
@@ -102,19 +107,22 @@ impl Gaps {
 
 /// The transaction on whose behalf a page is changed.
 ///
-/// All of it is called while page latches are held: nothing here may wait, and none of it may touch a page.
+/// All of it is called while page latches are held: nothing here may wait, and none of it may touch
+/// a page.
 pub trait TxContext {
     /// What new versions are stamped with: the current subtransaction's id, given out on first use.
     fn xid(&self) -> Xid;
     /// The running command's number: what it writes it does not see, what lower ones wrote it does.
     fn cid(&self) -> Cid;
-    /// Whether `xid` is this transaction or one of its subtransactions that has not been rolled back.
+    /// Whether `xid` is this transaction or one of its subtransactions that has not been rolled
+    /// back.
     fn is_mine(&self, xid: Xid) -> bool;
     fn status(&self, xid: Xid) -> XidStatus;
-    /// A commit at or before this is visible to every snapshot there is or will be, and its record is on disk.
+    /// A commit at or before this is visible to every snapshot there is or will be, and its record
+    /// is on disk.
     fn horizon(&self) -> Csn;
-    /// As [`horizon`](Self::horizon), on disk or not: for what is decided by it and logged, so that its record comes after the
-    /// commit's.
+    /// As [`horizon`](Self::horizon), on disk or not: for what is decided by it and logged, so that
+    /// its record comes after the commit's.
     fn prunable(&self) -> Csn {
         self.horizon()
     }
@@ -122,8 +130,9 @@ pub trait TxContext {
     fn gaps(&self) -> Gaps {
         Gaps::default()
     }
-    /// A number that moves on with whatever may make more prunable: either horizon, the gaps, a rollback. So what was looked at in
-    /// vain need not be looked at again at the same number. `None` where nobody counts.
+    /// A number that moves on with whatever may make more prunable: either horizon, the gaps, a
+    /// rollback. So what was looked at in vain need not be looked at again at the same number.
+    /// `None` where nobody counts.
     fn moves(&self) -> Option<u32> {
         None
     }
@@ -139,24 +148,25 @@ pub trait TxContext {
 pub trait Visibility {
     /// Whether this version is the one to see.
     ///
-    /// Called from optimistic reads too: the header may then be torn, the answer is thrown away, and any number
-    /// in it must be borne without harm. A version is visible when its `xmin` is (mine with `cmin` below the
-    /// command's number, or committed within the snapshot) and its `xmax` is not (none, aborted, mine with `cmax` at or
-    /// above the command's number, in progress, or committed after the snapshot). The hints in `flags` save the look-up.
+    /// Called from optimistic reads too: the header may then be torn, the answer is thrown away,
+    /// and any number in it must be borne without harm. A version is visible when its `xmin` is
+    /// (mine with `cmin` below the command's number, or committed within the snapshot) and its
+    /// `xmax` is not (none, aborted, mine with `cmax` at or above the command's number, in
+    /// progress, or committed after the snapshot). The hints in `flags` save the look-up.
     fn visible(&self, header: &TupleHeader) -> bool;
 
     /// A page is looked at (once more): what was asked about it before does not count.
     #[inline]
     fn again(&self) {}
 
-    /// Whether everybody, now and later, sees of this version what I see, for as long as its header is as it is. No is always a
-    /// right answer.
+    /// Whether everybody, now and later, sees of this version what I see, for as long as its header
+    /// is as it is. No is always a right answer.
     fn is_settled(&self, _header: &TupleHeader) -> bool {
         false
     }
 
-    /// Whether nobody sees this version, now or later, by commits that are on disk. No is always a right answer. Called from
-    /// optimistic reads too.
+    /// Whether nobody sees this version, now or later, by commits that are on disk. No is always a
+    /// right answer. Called from optimistic reads too.
     fn is_gone(&self, _header: &TupleHeader) -> bool {
         false
     }

@@ -1,8 +1,10 @@
-//! Which plans run here: those that mean the same wherever and in whatever order their rows are made.
+//! Which plans run here: those that mean the same wherever and in whatever order their rows are
+//! made.
 //!
-//! Scans of whole tables, one after another for parents, filters, projections, hash joins, grouping, DISTINCT, sorting, LIMIT and UNION. Not: subqueries in
-//! expressions, values from an enclosing operator, volatile functions and those that ask the session or the catalog, row
-//! locks, system columns that are read from the tuple's header, types without a stored form.
+//! Scans of whole tables, one after another for parents, filters, projections, hash joins,
+//! grouping, DISTINCT, sorting, LIMIT and UNION. Not: subqueries in expressions, values from an
+//! enclosing operator, volatile functions and those that ask the session or the catalog, row locks,
+//! system columns that are read from the tuple's header, types without a stored form.
 
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
 use throng_sql::func::{Body, CastMethod, Volatility};
@@ -190,7 +192,8 @@ fn alone(e: &Expr) -> bool {
     }
 }
 
-/// Stable functions that need no more of the session than a job carries: its clock, its formats, its names.
+/// Stable functions that need no more of the session than a job carries: its clock, its formats,
+/// its names.
 fn asks_only_time_and_format(name: &str) -> bool {
     const KNOWN: &[&str] = &[
         "now",

@@ -1,17 +1,20 @@
 //! The column cache: what scans took out of rows, kept for the next scan of the same pages.
 //!
-//! Rows lie together, as transactions want them; taking columns out of them is the larger part of a big query. So a table has
-//! two forms, as in Lahiri et al., "Oracle Database In-Memory: A Dual Format In-Memory Database" (ICDE 2015), but nobody
-//! keeps the second one up to date:
+//! Rows lie together, as transactions want them; taking columns out of them is the larger part of a
+//! big query. So a table has two forms, as in Lahiri et al., "Oracle Database In-Memory: A Dual
+//! Format In-Memory Database" (ICDE 2015), but nobody keeps the second one up to date:
 //!
 //! ```text
 //!   an extent           page 0: LSN 12   page 1: LSN 9   page 2: LSN 40   …     when its columns were taken out
 //!                           l_shipdate ──► array       l_discount ──► array
 //! ```
-//! * What is kept holds for every snapshot: of such pages each version is there for all, or gone for all.
-//! * It holds until one of the pages changes, which moves that page's LSN on. Whoever reads compares; writers know nothing of it.
-//! * It takes no more than its limit. A column that does not fit takes the place of one that scans have passed by several times, or is not
-//!   kept (CLOCK with small counts; a newcomer ages one of those there, so a scan larger than the cache finds its part again).
+//! * What is kept holds for every snapshot: of such pages each version is there for all, or gone
+//!   for all.
+//! * It holds until one of the pages changes, which moves that page's LSN on. Whoever reads
+//!   compares; writers know nothing of it.
+//! * It takes no more than its limit. A column that does not fit takes the place of one that scans
+//!   have passed by several times, or is not kept (CLOCK with small counts; a newcomer ages one of
+//!   those there, so a scan larger than the cache finds its part again).
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -39,7 +42,8 @@ pub struct Extent {
     pub start: BlockNo,
 }
 
-/// A column of a table: its attribute number, and what is made of its values. Number 0 ([`Attribute::ROWS`]) is no column but how many rows there are.
+/// A column of a table: its attribute number, and what is made of its values. Number 0
+/// ([`Attribute::ROWS`]) is no column but how many rows there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attribute {
     pub number: i16,
@@ -131,8 +135,8 @@ impl ColumnCache {
         self.shard(extent).put((extent, attribute), kept);
     }
 
-    /// Notes how an extent was found, which was settled; whether it was just the same the last time, and its columns are
-    /// worth being kept.
+    /// Notes how an extent was found, which was settled; whether it was just the same the last
+    /// time, and its columns are worth being kept.
     pub fn is_at_rest(&self, extent: Extent, lsns: &[Lsn]) -> bool {
         let hash = FixedState::default().hash_one(lsns);
         let mut shard = self.shard(extent);
@@ -224,7 +228,8 @@ mod tests {
         }
     }
 
-    /// Against a map of all that was ever put: what is found is what was put last, and never is there too much.
+    /// Against a map of all that was ever put: what is found is what was put last, and never is
+    /// there too much.
     #[test]
     fn what_is_found_was_put_last() {
         let mut random = StdRng::seed_from_u64(4);

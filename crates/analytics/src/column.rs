@@ -1,8 +1,9 @@
 //! Values as columns: which Arrow type stands for which SQL type, and the way there and back.
 //!
-//! Types whose values are a machine word travel as themselves, strings as bytes of UTF-8, everything else as the bytes
-//! it has in a stored row (`throng_types::row`). No Arrow type is ever asked what a value means: that one `numeric` equals
-//! or precedes another is a matter of its ordered key ([`crate::keys`]).
+//! Types whose values are a machine word travel as themselves, strings as bytes of UTF-8,
+//! everything else as the bytes it has in a stored row (`throng_types::row`). No Arrow type is ever
+//! asked what a value means: that one `numeric` equals or precedes another is a matter of its
+//! ordered key ([`crate::keys`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -327,7 +328,8 @@ pub fn decimals(column: &dyn Array) -> Option<Vec<Decimal>> {
     Some(decimals)
 }
 
-/// The numeric that is some of a column's bytes. Most are short, and read as a word with what happens to be behind them.
+/// The numeric that is some of a column's bytes. Most are short, and read as a word with what
+/// happens to be behind them.
 #[inline]
 fn decimal(bytes: &[u8], of: Range<usize>) -> Option<Decimal> {
     let stored = short_value(&bytes[of.clone()])?;

@@ -1,8 +1,8 @@
-//! Counts, sums and averages of a batch that has few groups: added up by group over whole columns, then merged into the
-//! groups' states once a batch.
+//! Counts, sums and averages of a batch that has few groups: added up by group over whole columns,
+//! then merged into the groups' states once a batch.
 //!
-//! What is added up is exact, so the order does not matter; where a sum does not fit 128 bits, or a value is not finite, the rows are stepped
-//! through one by one.
+//! What is added up is exact, so the order does not matter; where a sum does not fit 128 bits, or a
+//! value is not finite, the rows are stepped through one by one.
 
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use datafusion::arrow::datatypes::{Int16Type, Int32Type, Int64Type};

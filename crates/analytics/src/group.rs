@@ -6,10 +6,11 @@
 //!                                                          ▼
 //!  output partition p: for each bucket of its own: merge the tables, feed them the spilled rows, give out the groups
 //! ```
-//! States stay as they are, in memory, from first row to result. When memory is used up, rows of groups not in a table are written to
-//! the bucket's file, and read back once other buckets have been given out; a bucket that is still too large is split again by
-//! further bits. Where groups keep their arguments (array_agg, DISTINCT), every further row is written, and the groups there are
-//! wait for it: a bucket is then split with its table. One group alone must fit in memory.
+//! States stay as they are, in memory, from first row to result. When memory is used up, rows of
+//! groups not in a table are written to the bucket's file, and read back once other buckets have
+//! been given out; a bucket that is still too large is split again by further bits. Where groups
+//! keep their arguments (array_agg, DISTINCT), every further row is written, and the groups there
+//! are wait for it: a bucket is then split with its table. One group alone must fit in memory.
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -203,11 +204,13 @@ struct Intake {
     files: Vec<Option<SpillWriter>>,
     /// Which bits of the hash choose a file.
     level: u32,
-    /// Memory is used up: rows of new groups are to be written and, where groups grow with each row, every row.
+    /// Memory is used up: rows of new groups are to be written and, where groups grow with each
+    /// row, every row.
     full: bool,
     key: Vec<u8>,
     args: Row,
-    /// Of the batch in hand: the table and group of each row, or none if it is to be written to the bucket of its hash.
+    /// Of the batch in hand: the table and group of each row, or none if it is to be written to the
+    /// bucket of its hash.
     places: Vec<Place>,
     /// The same where all rows have a group, and these are few.
     few: Option<FewGroups>,

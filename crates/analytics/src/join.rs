@@ -31,7 +31,8 @@ use crate::stage::{PlanRef, StageExec, theirs};
 use crate::steps::KeyUse;
 use crate::vector::Program;
 
-/// Whether the table is made of the left side: where only whether there is a partner matters, that is the smaller side's to be.
+/// Whether the table is made of the left side: where only whether there is a partner matters, that
+/// is the smaller side's to be.
 fn builds_left(join: &HashJoin) -> bool {
     let one_sided = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
     one_sided && join.left.cost.rows < join.right.cost.rows
@@ -112,7 +113,8 @@ impl Layout {
             ),
             JoinBy::Merge => self.merge_join(build, probe, on, filter, kind)?,
         };
-        // Out of what DataFusion gives (right columns and keys, left columns and keys), our row: left, then right.
+        // Out of what DataFusion gives (right columns and keys, left columns and keys), our row:
+        // left, then right.
         let left_only = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
         let left_from = if left_only { 0 } else { right_width };
         let slot = |at: usize, ty: &SqlType| Expr::Slot(at as u32, *ty);
@@ -146,7 +148,8 @@ impl Layout {
         }
     }
 
-    /// The keys, by their places, that are to be gathered on the side that the table is made of, for scans under the other side.
+    /// The keys, by their places, that are to be gathered on the side that the table is made of,
+    /// for scans under the other side.
     fn sieves(&self, join: &HashJoin, on_left: bool) -> Result<Vec<(usize, Kind, Arc<Sieve>)>> {
         let mut found = Vec::new();
         if !sieve::drops_unmatched(join, on_left) {

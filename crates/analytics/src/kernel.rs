@@ -1,6 +1,7 @@
 //! The fast forms: comparisons, checked arithmetic and connectives over whole columns.
 //!
-//! [`column`] answers only where the rows' own evaluation could give nothing else; `None` sends the caller to the rows.
+//! [`column`] answers only where the rows' own evaluation could give nothing else; `None` sends the
+//! caller to the rows.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -357,7 +358,8 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// AND (`and`) and OR: a part is asked only for the rows that the parts before have not decided.
+    /// AND (`and`) and OR: a part is asked only for the rows that the parts before have not
+    /// decided.
     fn connective(&self, parts: &'a [Expr], selected: &Selection, and: bool) -> Option<Vector<'a>> {
         let mut alive = selected.clone();
         let mut result: Option<BooleanArray> = None;
@@ -704,7 +706,8 @@ mod tests {
         oid::BPCHAR,
     ];
 
-    /// Whatever a fast form answers is what the operator gives for each row; it answers for most batches of tame values.
+    /// Whatever a fast form answers is what the operator gives for each row; it answers for most
+    /// batches of tame values.
     #[test]
     fn every_operator_gives_the_same_over_columns() -> Result<()> {
         let mut rng = StdRng::seed_from_u64(3);
@@ -769,7 +772,8 @@ mod tests {
                 }
             }
         }
-        // Six comparisons of nine pairs of integers, six of times, doubles and numerics; arithmetic; equality of strings.
+        // Six comparisons of nine pairs of integers, six of times, doubles and numerics;
+        // arithmetic; equality of strings.
         assert!(answered.len() > 100, "{answered:?}");
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Keys by which rows are ordered, joined and grouped.
 //!
-//! Values that a machine orders as SQL does are their own keys. All others are replaced by their ordered key bytes
-//! (`throng_types::key`), in which the direction and the place of NULLs are told already: compared as bytes they order as
-//! PostgreSQL does, and are equal where PostgreSQL's `=` says so.
+//! Values that a machine orders as SQL does are their own keys. All others are replaced by their
+//! ordered key bytes (`throng_types::key`), in which the direction and the place of NULLs are told
+//! already: compared as bytes they order as PostgreSQL does, and are equal where PostgreSQL's `=`
+//! says so.
 
 use std::sync::Arc;
 
@@ -56,7 +57,8 @@ impl KeyPlan {
         KeyPlan::new(ty, kind, false, false)
     }
 
-    /// For a join with keys of kind `other`, whose columns are to be of one type where their values may be equal.
+    /// For a join with keys of kind `other`, whose columns are to be of one type where their values
+    /// may be equal.
     pub fn joined(ty: SqlType, kind: Kind, other: Kind) -> KeyPlan {
         let form = match kind == other {
             true => return KeyPlan::equality(ty, kind),

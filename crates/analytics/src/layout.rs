@@ -90,7 +90,8 @@ impl Layout {
         sieves.entry(scan).or_default().push(by);
     }
 
-    /// The layout of a plan whose rows come in the order in which the rows' own operators give them.
+    /// The layout of a plan whose rows come in the order in which the rows' own operators give
+    /// them.
     fn in_order(&self) -> Layout {
         Layout {
             job: self.job.clone(),
@@ -491,7 +492,8 @@ impl Layout {
 
     fn aggregate(&self, node: &AggregateNode, types: &[SqlType]) -> Result<PlanRef> {
         let kinds = kinds_of(&node.input.types)?;
-        // What grouping needs of a row, computed first: group values, then each aggregate's arguments, filter and order.
+        // What grouping needs of a row, computed first: group values, then each aggregate's
+        // arguments, filter and order.
         let mut exprs = node.group.clone();
         let mut aggs = Vec::with_capacity(node.aggs.len());
         for call in &node.aggs {
@@ -593,7 +595,8 @@ pub fn one_partition(plan: PlanRef) -> PlanRef {
 
 /// Sorted in each partition, then merged into one.
 fn sorted(plan: PlanRef, order: LexOrdering, fetch: Option<usize>) -> PlanRef {
-    /// The first rows are kept in memory, and each is compared with all batches: of many a sort, which goes to files, is quicker.
+    /// The first rows are kept in memory, and each is compared with all batches: of many a sort,
+    /// which goes to files, is quicker.
     const MOST_KEPT: usize = 4_096;
     let partitions = plan.output_partitioning().partition_count();
     let sort = SortExec::new(order.clone(), plan)

@@ -1,12 +1,15 @@
 //! Big queries: DataFusion schedules, spills and joins; what a value means stays ours.
 //!
-//! A plan made by our own binder and planner is laid out as a DataFusion plan of a few of its operators (sort, joins, merge,
-//! limit, union) and of steps of our own ([`stage`]): the scan under a snapshot, expressions, grouping. Promises:
+//! A plan made by our own binder and planner is laid out as a DataFusion plan of a few of its
+//! operators (sort, joins, merge, limit, union) and of steps of our own ([`stage`]): the scan under
+//! a snapshot, expressions, grouping. Promises:
 //!
-//! * The rows are those the row operators would give: every comparison is by our ordered key bytes or by values whose
-//!   Arrow order is the same, every expression and aggregate is the definition in `throng_sql::func`.
+//! * The rows are those the row operators would give: every comparison is by our ordered key bytes
+//!   or by values whose Arrow order is the same, every expression and aggregate is the definition
+//!   in `throng_sql::func`.
 //! * A job keeps within its memory: sorts, groups and joins spill to files in the data directory.
-//! * Jobs run on threads of their own, a few at a time in order of arrival, with a lower priority than the event loops.
+//! * Jobs run on threads of their own, a few at a time in order of arrival, with a lower priority
+//!   than the event loops.
 //! * Dropping a job's stream ends it.
 
 mod accept;

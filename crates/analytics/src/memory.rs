@@ -4,11 +4,12 @@
 //! |<------------------------------- limit -------------------------------->|
 //! |  consumers that can spill: an equal share each  |  kept for those that cannot |
 //! ```
-//! Sorts and groups spill when their share is full, and hold it until they have given out their rows. What merges those rows
-//! cannot spill; so a part is kept free for it. Where more is free (nothing spillable runs yet), a join's table may use it.
-//! The merge of a sort's partitions comes last, holds a few batches of each, and must find room for them: it is always given.
-//! What merges the files of one spilled sort takes all it is given; so each has a share too, and never less than a small
-//! part of the limit, be it that many sorts together then exceed it somewhat.
+//! Sorts and groups spill when their share is full, and hold it until they have given out their
+//! rows. What merges those rows cannot spill; so a part is kept free for it. Where more is free
+//! (nothing spillable runs yet), a join's table may use it. The merge of a sort's partitions comes
+//! last, holds a few batches of each, and must find room for them: it is always given. What merges
+//! the files of one spilled sort takes all it is given; so each has a share too, and never less
+//! than a small part of the limit, be it that many sorts together then exceed it somewhat.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,8 +23,8 @@ use datafusion::execution::memory_pool::{
 const KEPT: usize = 4;
 /// The part that a merge of spilled files may have whatever its share: some batches of two files.
 const LEAST_MERGE: usize = 16;
-/// Files of a spilled sort that are merged at once. So many requests of a share's so-manieth part fill just the share: what is
-/// opened never eats into what may be had beyond it.
+/// Files of a spilled sort that are merged at once. So many requests of a share's so-manieth part
+/// fill just the share: what is opened never eats into what may be had beyond it.
 pub const FAN_IN: usize = 8;
 
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! The pool: threads of its own, a few jobs at a time in order of arrival, memory and spill files for each.
+//! The pool: threads of its own, a few jobs at a time in order of arrival, memory and spill files
+//! for each.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +35,8 @@ pub const LEAST_MEMORY: usize = 16 << 20;
 /// Bytes of a scan's batch.
 const LEAST_BATCH: usize = 32 << 10;
 const LARGEST_BATCH: usize = 4 << 20;
-/// Rows of a batch, and the memory of a worker for each of them: with rows of a hundred bytes it can have some 40 batches.
+/// Rows of a batch, and the memory of a worker for each of them: with rows of a hundred bytes it
+/// can have some 40 batches.
 const LEAST_ROWS: usize = 256;
 const MOST_ROWS: usize = 8192;
 const MEMORY_A_ROW: usize = 4096;

@@ -37,8 +37,8 @@ use crate::sieve::{self, Sieve};
 use crate::stage::{Batches, PlanRef, Step, theirs};
 use crate::vector::{Program, arrow, assemble};
 
-/// Blocks taken at a time: enough for read-ahead and for columns worth keeping, few enough that nobody is left with much more
-/// than the others.
+/// Blocks taken at a time: enough for read-ahead and for columns worth keeping, few enough that
+/// nobody is left with much more than the others.
 const EXTENT: BlockNo = 32;
 
 /// Rows whose condition is looked at together, at the least: those of some pages.
@@ -133,7 +133,8 @@ pub struct Scan {
     /// The blocks there were when the job began: rows added later are not for this snapshot.
     end: BlockNo,
     next: Arc<AtomicU32>,
-    /// A batch ends at so many bytes of varying values, if it has not ended at DataFusion's number of rows.
+    /// A batch ends at so many bytes of varying values, if it has not ended at DataFusion's number
+    /// of rows.
     batch_bytes: usize,
     cache: Arc<ColumnCache>,
 }
@@ -281,7 +282,8 @@ impl Part {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
             }
-            // Pages that are in memory never make this wait: give way to other jobs, and to a cancel, once an extent.
+            // Pages that are in memory never make this wait: give way to other jobs, and to a
+            // cancel, once an extent.
             tokio::task::yield_now().await;
             let Some(blocks) = self.next_extent() else {
                 self.end_rows()?;
@@ -368,7 +370,8 @@ impl Part {
             return Ok(None);
         };
         keep_those_of(&mut found, &lsns);
-        // Where most rows are wanted keeping costs next to nothing; else it has to be likely that it will be of use.
+        // Where most rows are wanted keeping costs next to nothing; else it has to be likely that
+        // it will be of use.
         let takes_all = self.filter.is_none() && !self.sieves.iter().any(Sieving::is_worth_it);
         let wants_most = takes_all || 2 * self.passed > self.looked_at;
         let at_rest = self.cache.is_at_rest(extent, &lsns);

@@ -1,12 +1,13 @@
-//! What a join's table lets through, told to the scan under its other side: rows without a partner are not even taken out of
-//! their pages.
+//! What a join's table lets through, told to the scan under its other side: rows without a partner
+//! are not even taken out of their pages.
 //!
 //! ```text
 //! build side ─► GatherStep ─► HashJoinExec ◄─ … ◄─ Scan
 //!                   └─ keys seen, once all are ──────▲      a Bloom filter of a word a key (Putze, Sanders and Singler, 2007)
 //! ```
-//! A join reads its build side to the end before it asks for the first row of the other, so the filter is there in time; a scan
-//! that is asked earlier goes without. It lets through what it must, and little else.
+//! A join reads its build side to the end before it asks for the first row of the other, so the
+//! filter is there in time; a scan that is asked earlier goes without. It lets through what it
+//! must, and little else.
 
 use std::sync::{Arc, OnceLock};
 
@@ -79,7 +80,8 @@ impl Sieve {
         self.words.get().is_some()
     }
 
-    /// Clears the marks of the rows whose key has no partner; `rows` are the places of the column's values.
+    /// Clears the marks of the rows whose key has no partner; `rows` are the places of the column's
+    /// values.
     pub fn pass(&self, kind: Kind, column: &ArrayRef, rows: &[usize], marks: &mut [bool]) {
         let Some(words) = self.words.get() else {
             return;
@@ -157,8 +159,8 @@ pub fn drops_unmatched(join: &HashJoin, builds_left: bool) -> bool {
         )
 }
 
-/// The scan whose column an expression over a plan's rows is, where leaving out rows there leaves out those alone that it is of:
-/// its operator's number, and the column's place.
+/// The scan whose column an expression over a plan's rows is, where leaving out rows there leaves
+/// out those alone that it is of: its operator's number, and the column's place.
 pub fn origin(plan: &Plan, expr: &Expr) -> Option<(u32, usize)> {
     let Expr::Slot(at, ty) = expr else {
         return None;

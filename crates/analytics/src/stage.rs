@@ -1,7 +1,8 @@
 //! Our own steps of a DataFusion plan.
 //!
-//! DataFusion asks a step for much that only its optimizer reads; a plan made here is run as it is. So one type carries
-//! them all: a [`Step`] says what its partitions give, [`StageExec`] answers the rest.
+//! DataFusion asks a step for much that only its optimizer reads; a plan made here is run as it is.
+//! So one type carries them all: a [`Step`] says what its partitions give, [`StageExec`] answers
+//! the rest.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The small steps: expressions over each batch, key columns, neighbours with one key, nothing at all.
+//! The small steps: expressions over each batch, key columns, neighbours with one key, nothing at
+//! all.
 
 use std::sync::Arc;
 use std::task::Poll;

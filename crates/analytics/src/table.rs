@@ -1,8 +1,8 @@
 //! Groups by key, with the states of their aggregates.
 //!
-//! A group's key is the ordered bytes of its values, so equal values are one group whatever their scale or sign of zero. States
-//! are those of `throng_sql::func`; aggregates with DISTINCT or ORDER BY keep their arguments until the end, when they are sorted and
-//! stepped through.
+//! A group's key is the ordered bytes of its values, so equal values are one group whatever their
+//! scale or sign of zero. States are those of `throng_sql::func`; aggregates with DISTINCT or ORDER
+//! BY keep their arguments until the end, when they are sorted and stepped through.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -155,7 +155,8 @@ const END: u32 = u32::MAX;
 /// Groups a table takes whatever the budget says: a pass over spilled rows gets somewhere.
 const AT_LEAST: usize = 256;
 
-/// Groups and their states. What it holds is given back to the budget's reservation when it is dropped.
+/// Groups and their states. What it holds is given back to the budget's reservation when it is
+/// dropped.
 pub struct Table {
     keys: Vec<u8>,
     entries: Vec<Entry>,
@@ -275,8 +276,8 @@ impl Table {
         entry.next = std::mem::replace(&mut self.buckets[entry.hash as usize & mask], at as u32);
     }
 
-    /// Takes one row into an aggregate of a group. Err(ResourcesExhausted) inside means the row was taken in, but what
-    /// the group keeps has outgrown the budget.
+    /// Takes one row into an aggregate of a group. Err(ResourcesExhausted) inside means the row was
+    /// taken in, but what the group keeps has outgrown the budget.
     pub fn step(
         &mut self,
         of: &Stepping<'_>,

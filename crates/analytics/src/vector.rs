@@ -1,11 +1,13 @@
 //! Expressions over columns.
 //!
-//! What an expression means is defined once, on single values; [`Program::column`] applies that definition row by row
-//! ([`throng_exec::run::eval`]). The commonest comparisons, arithmetic and connectives also have a form that runs over
-//! whole columns. It gives an answer only where it is sure: at the first overflow, division by zero or infinity it gives up and the
-//! rows decide, with their errors. A test holds both equal.
+//! What an expression means is defined once, on single values; [`Program::column`] applies that
+//! definition row by row ([`throng_exec::run::eval`]). The commonest comparisons, arithmetic and
+//! connectives also have a form that runs over whole columns. It gives an answer only where it is
+//! sure: at the first overflow, division by zero or infinity it gives up and the rows decide, with
+//! their errors. A test holds both equal.
 //!
-//! Rows that an earlier condition has excluded are never evaluated: `a <> 0 AND 1 / a > 2` divides by no zero.
+//! Rows that an earlier condition has excluded are never evaluated: `a <> 0 AND 1 / a > 2` divides
+//! by no zero.
 
 use std::sync::Arc;
 
@@ -127,7 +129,8 @@ impl Program {
             Expr::And(parts) => &parts[..],
             _ => whole,
         };
-        // A false part ends the condition for its row. A NULL does not: a later part may still fail.
+        // A false part ends the condition for its row. A NULL does not: a later part may still
+        // fail.
         let mut alive = selected.clone();
         let mut holds = match selected {
             Some(selected) => selected.clone(),

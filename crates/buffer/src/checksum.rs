@@ -15,7 +15,8 @@ pub fn page_checksum(id: PageId, page: &[u8; PAGE_SIZE]) -> u32 {
     digest.finalize() as u32
 }
 
-/// Whether `page`, read from where `id` is stored, is what was written there. A page of zeros is: it was never written.
+/// Whether `page`, read from where `id` is stored, is what was written there. A page of zeros is:
+/// it was never written.
 pub fn page_is_intact(id: PageId, page: &[u8; PAGE_SIZE]) -> bool {
     stored(page) == page_checksum(id, page) || page.iter().all(|&byte| byte == 0)
 }
@@ -35,7 +36,8 @@ pub(crate) fn damaged(id: PageId) -> Error {
     .hint("Restore the file, or the data directory, from a backup.")
 }
 
-/// A page whose last change the log does not have: what it says may never have been acknowledged, or the log has lost its end.
+/// A page whose last change the log does not have: what it says may never have been acknowledged,
+/// or the log has lost its end.
 #[cold]
 pub(crate) fn beyond_log(id: PageId, lsn: Lsn, end: Lsn) -> Error {
     Error::corrupted(format!(

@@ -1,7 +1,8 @@
 //! The clock, and the page writer that keeps the stock of free frames.
 //!
-//! The hand goes round all frames. A page that was used since it last passed is let live for another round; one that was
-//! not is taken if it is clean, and written first if it is dirty. The phases of taking are in `Frames::claim`.
+//! The hand goes round all frames. A page that was used since it last passed is let live for
+//! another round; one that was not is taken if it is clean, and written first if it is dirty. The
+//! phases of taking are in `Frames::claim`.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,8 @@ impl PoolCore {
         Some(free)
     }
 
-    /// Free frames for a session, which does not wait and does not write: from the stock, or a clean page's. May add none.
+    /// Free frames for a session, which does not wait and does not write: from the stock, or a
+    /// clean page's. May add none.
     pub(crate) fn frames_for_session(&self, wanted: usize, into: &mut Vec<FreeFrame>) {
         let stock = &self.frames.stock;
         stock.take_many(stock.nodes().here(), wanted, into);
@@ -64,8 +66,8 @@ impl PoolCore {
         self.frames.stock.take(home).or_else(|| self.take_clean())
     }
 
-    /// Free frames for who cleans them itself: frames that were never used, then what the clock finds, written first where it
-    /// is dirty. May add none.
+    /// Free frames for who cleans them itself: frames that were never used, then what the clock
+    /// finds, written first where it is dirty. May add none.
     pub(crate) fn frames_by_cleaning(&self, wanted: usize, into: &mut Vec<FreeFrame>) {
         let stock = &self.frames.stock;
         stock.take_surplus(stock.nodes().here(), wanted, into);
@@ -78,7 +80,8 @@ impl PoolCore {
         }
     }
 
-    /// A free frame for a thread that may wait, and writes a page itself if it must; of the node `home` if one is ready there.
+    /// A free frame for a thread that may wait, and writes a page itself if it must; of the node
+    /// `home` if one is ready there.
     ///
     /// # Errors
     /// 53000 when for seconds every page was in use or could not be written.
@@ -105,8 +108,8 @@ impl PoolCore {
         .hint("Increase shared_buffers, or see the server's log for write errors."))
     }
 
-    /// Turns the clock twice round (once to take the uses back, once to find what stayed unused), writing dirty pages on the
-    /// way, until one is free. `None` also after a failed write.
+    /// Turns the clock twice round (once to take the uses back, once to find what stayed unused),
+    /// writing dirty pages on the way, until one is free. `None` also after a failed write.
     fn take_any(&self, batch: &mut WriteBatch) -> Option<FreeFrame> {
         for _ in 0..2 * self.frames.len() {
             let number = self.advance();
@@ -148,7 +151,8 @@ impl PoolCore {
         }
     }
 
-    /// Writes what was collected and puts into the stock what is clean then, and still unused. Whether there was any.
+    /// Writes what was collected and puts into the stock what is clean then, and still unused.
+    /// Whether there was any.
     pub(crate) fn take_written(&self, batch: &mut WriteBatch) -> bool {
         let written = self.finish_writes(batch).into_iter();
         let unused = written.filter(|number| !self.frames.at(*number).referenced());
@@ -158,7 +162,8 @@ impl PoolCore {
         any
     }
 
-    /// Brings the stock up to its full size. False when a whole search found nothing, or a write failed.
+    /// Brings the stock up to its full size. False when a whole search found nothing, or a write
+    /// failed.
     fn refill_stock(&self, batch: &mut WriteBatch) -> bool {
         let mut found = false;
         let mut steps = 2 * self.frames.len();
@@ -179,7 +184,8 @@ impl PoolCore {
                     self.prepare_write(number, Latching::Try, batch);
                 }
             }
-            // 2. Those are written, in file order, after the log; what is clean then, and still unused, is taken.
+            // 2. Those are written, in file order, after the log; what is clean then, and still
+            //    unused, is taken.
             found |= self.take_written(batch);
             if batch.has_failed() {
                 return false;

@@ -1,7 +1,8 @@
 //! Files that grow, shrink and go.
 //!
-//! The order of growing, and its variants, are in [`growth`](crate::growth); here is what each step does to the pool. In the
-//! form that is used a session never waits for a victim to be written: when there are no free frames it gets a [`Wait`].
+//! The order of growing, and its variants, are in [`growth`](crate::growth); here is what each step
+//! does to the pool. In the form that is used a session never waits for a victim to be written:
+//! when there are no free frames it gets a [`Wait`].
 
 use std::ops::Range;
 
@@ -29,8 +30,8 @@ pub enum Extended<T> {
 }
 
 impl PoolCore {
-    /// Makes the file at least one and at most `pages` pages longer and returns the new blocks, whose pages are zero, in
-    /// memory, and logged by nobody until a mini-transaction changes them.
+    /// Makes the file at least one and at most `pages` pages longer and returns the new blocks,
+    /// whose pages are zero, in memory, and logged by nobody until a mini-transaction changes them.
     ///
     /// # Errors
     /// A wait when there is no free frame; 53100 when the disk is full.
@@ -40,10 +41,11 @@ impl PoolCore {
         Ok(growth.blocks())
     }
 
-    /// As [`extend`](Self::extend), for who has found no room while the file had `seen` blocks. If it is longer by the time that
-    /// nobody else can extend it, or that took waiting, `look_again` is called first, and the file extended only when that
-    /// finds nothing. `offer` is told the new blocks before anyone else can extend the file, and
-    /// should put those that the caller will not use itself where others look.
+    /// As [`extend`](Self::extend), for who has found no room while the file had `seen` blocks. If
+    /// it is longer by the time that nobody else can extend it, or that took waiting, `look_again`
+    /// is called first, and the file extended only when that finds nothing. `offer` is told the new
+    /// blocks before anyone else can extend the file, and should put those that the caller will not
+    /// use itself where others look.
     ///
     /// # Errors
     /// As [`extend`](Self::extend), and what `look_again` fails with.
@@ -266,8 +268,8 @@ where
 }
 
 impl PoolCore {
-    /// Forgets the file's pages, changed or not, and removes the file. Nobody may use the file any more. Waits for reads and
-    /// writes of it that are under way.
+    /// Forgets the file's pages, changed or not, and removes the file. Nobody may use the file any
+    /// more. Waits for reads and writes of it that are under way.
     ///
     /// # Errors
     /// 58030 when the file cannot be removed.
@@ -278,7 +280,8 @@ impl PoolCore {
         Ok(self.files.remove(file)?)
     }
 
-    /// Cuts the file to `blocks` pages and forgets those behind, changed or not. Nobody may use them any more.
+    /// Cuts the file to `blocks` pages and forgets those behind, changed or not. Nobody may use
+    /// them any more.
     ///
     /// # Errors
     /// 58030 when the file cannot be cut.
@@ -290,12 +293,14 @@ impl PoolCore {
 
     /// Takes the file's pages from `first` on out of the pool.
     fn forget(&self, file: FileId, first: BlockNo) {
-        // 1. Reads under way, prefetches among them, put their page into the pool: let them, then take it out.
+        // 1. Reads under way, prefetches among them, put their page into the pool: let them, then
+        //    take it out.
         for request in self.registry.of_file(file, first) {
             // Its error is nobody's concern any more.
             let _ = Wait::for_read(request, WaitEvent::PageArrival).block();
         }
-        // 2. By block where the file is small, by frame where it is not, or its length cannot be told.
+        // 2. By block where the file is small, by frame where it is not, or its length cannot be
+        //    told.
         match self.blocks(file) {
             Ok(end) if (end.saturating_sub(first) as usize) < self.frames.len() / 4 => {
                 for page in (first..end).map(|block| PageId::new(file, block)) {

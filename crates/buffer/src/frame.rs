@@ -16,15 +16,18 @@
 //! | writing and dirty | 1 | 1 | 1 | 0 | `end_write` → dirty |
 //! | discarded | 0 | 0 | 0 | 1 | the last `unpin` → free |
 //!
-//! LOCKED belongs to who counts pins under a spinlock (`lab_pin = spin`): pins come and go at any time, in any state.
+//! LOCKED belongs to who counts pins under a spinlock (`lab_pin = spin`): pins come and go at any
+//! time, in any state.
 //!
 //! # Who may do what
 //!
-//! The *tag* (which page this is), VALID and the page's bytes change only while the latch is held exclusively, so whoever
-//! holds the latch in any way and has looked at the tag keeps the page; guards need no pin. An optimistic reader is covered
-//! by the latch's version: it was not held exclusively from its first look to its last. A *pin* keeps a page from the clock
-//! while no latch is held; `publish` sets it for the reader who will come, and whoever is to sleep for the latch sets his own. DIRTY is set under the exclusive latch and
-//! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
+//! The *tag* (which page this is), VALID and the page's bytes change only while the latch is held
+//! exclusively, so whoever holds the latch in any way and has looked at the tag keeps the page;
+//! guards need no pin. An optimistic reader is covered by the latch's version: it was not held
+//! exclusively from its first look to its last. A *pin* keeps a page from the clock while no latch
+//! is held; `publish` sets it for the reader who will come, and whoever is to sleep for the latch
+//! sets his own. DIRTY is set under the exclusive latch and cleared, together with setting WRITING,
+//! under the shared one: a copy taken there holds every change that DIRTY stood for.
 
 use throng_observe::{HolderCell, LatchExt, Object, Structure, sampled};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -45,7 +48,8 @@ const ONE_PIN: u64 = pin::ONE;
 const PINS: u64 = pin::COUNT;
 /// What belongs to those who pin, and outlives every other change.
 const PINNERS: u64 = PINS | pin::LOCKED;
-/// Set by a use, cleared by the clock as it passes: a page goes when it was not used for a whole round.
+/// Set by a use, cleared by the clock as it passes: a page goes when it was not used for a whole
+/// round.
 const REFERENCED: u64 = 1 << 32;
 const VALID: u64 = 1 << 33;
 const DIRTY: u64 = 1 << 34;
@@ -81,7 +85,8 @@ mod is {
 #[repr(align(64))]
 pub(crate) struct Frame {
     pub(crate) latch: Latch,
-    /// Who last had the latch exclusively: beside it, so that noting it costs a store to a line already owned.
+    /// Who last had the latch exclusively: beside it, so that noting it costs a store to a line
+    /// already owned.
     pub(crate) holder: HolderCell,
     state: AtomicU64,
     tag: AtomicU64,
@@ -106,10 +111,12 @@ impl Frame {
         }
     }
 
-    /// Whether this is `page` now. Stays so while the latch is held; without it, only a version makes it worth anything.
+    /// Whether this is `page` now. Stays so while the latch is held; without it, only a version
+    /// makes it worth anything.
     #[inline]
     pub(crate) fn holds(&self, page: PageId) -> bool {
-        // Relaxed: under the latch the latch orders it; an optimistic reader's fence orders it before its validation.
+        // Relaxed: under the latch the latch orders it; an optimistic reader's fence orders it
+        // before its validation.
         self.tag.load(Ordering::Relaxed) == page.raw()
     }
 
@@ -161,18 +168,19 @@ impl Frame {
     /// Notes that the page differs from its file. The caller holds the latch exclusively.
     pub(crate) fn mark_dirty(&self) {
         if self.state.load(Ordering::Relaxed) & DIRTY == 0 {
-            // Release: nothing hangs on it beyond the latch; a checkpoint is ordered by the tickets it waits out.
+            // Release: nothing hangs on it beyond the latch; a checkpoint is ordered by the tickets
+            // it waits out.
             self.state.fetch_or(DIRTY, Ordering::Release);
         }
     }
 
-    /// Makes the caller the page's one writer, if there is something to write and nobody else does. The caller holds the
-    /// latch shared and copies the page before letting it go.
+    /// Makes the caller the page's one writer, if there is something to write and nobody else does.
+    /// The caller holds the latch shared and copies the page before letting it go.
     pub(crate) fn begin_write(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while is::writable(state) {
-            // One step, so that a checkpoint always sees DIRTY or WRITING. Acquire and release: everything that went into
-            // and came of the last write is settled.
+            // One step, so that a checkpoint always sees DIRTY or WRITING. Acquire and release:
+            // everything that went into and came of the last write is settled.
             let next = state & !DIRTY | WRITING;
             match self
                 .state
@@ -191,7 +199,8 @@ impl Frame {
             // Before WRITING goes, so that nobody sees the page clean in between.
             self.state.fetch_or(DIRTY, Ordering::Release);
         }
-        // Release: the write itself is over before anyone may claim the frame and read the page back.
+        // Release: the write itself is over before anyone may claim the frame and read the page
+        // back.
         let before = self.state.fetch_and(!WRITING, Ordering::Release);
         assert!(before & WRITING != 0, "a write ended that had not begun");
     }
@@ -228,8 +237,8 @@ pub(crate) struct Entrance {
 }
 
 impl Frames {
-    /// `count` free frames, all of them in the stock; their memory, and what is known of them, in the nodes' own as far as the
-    /// system lets it be.
+    /// `count` free frames, all of them in the stock; their memory, and what is known of them, in
+    /// the nodes' own as far as the system lets it be.
     ///
     /// # Errors
     /// 53200 when there is not that much memory.
@@ -246,7 +255,8 @@ impl Frames {
             priority: AtomicBool::new(false),
         };
         frames.place();
-        // Handed out from the back: low addresses first, so that a pool that is not filled touches few huge pages.
+        // Handed out from the back: low addresses first, so that a pool that is not filled touches
+        // few huge pages.
         frames
             .stock
             .put_all((0..count as FrameNo).rev().map(FreeFrame));
@@ -298,8 +308,8 @@ impl Frames {
     /// The frame's bytes.
     ///
     /// # Safety
-    /// As [`FrameMemory::bytes`]: the caller holds the frame's latch for as long as the result lives, and writes nothing
-    /// meanwhile.
+    /// As [`FrameMemory::bytes`]: the caller holds the frame's latch for as long as the result
+    /// lives, and writes nothing meanwhile.
     #[inline]
     pub(crate) unsafe fn bytes(&self, frame: FrameNo) -> &[u8; PAGE_SIZE] {
         // SAFETY: this function's own condition.
@@ -312,8 +322,8 @@ impl Frames {
         self.find_to_read(page, 0)
     }
 
-    /// As [`find`](Self::find), for who will read the page's header and the bytes at `near`: both are on their way while the
-    /// frame's own line is waited for.
+    /// As [`find`](Self::find), for who will read the page's header and the bytes at `near`: both
+    /// are on their way while the frame's own line is waited for.
     #[inline]
     pub(crate) fn find_to_read(&self, page: PageId, near: usize) -> Option<FrameNo> {
         self.table.find(page, &self.frames, |number| {
@@ -325,10 +335,11 @@ impl Frames {
         })
     }
 
-    /// Puts a page into a free frame and the frame into the table, still latched exclusively. `fill` writes its bytes.
+    /// Puts a page into a free frame and the frame into the table, still latched exclusively.
+    /// `fill` writes its bytes.
     ///
-    /// The caller has made sure that nobody else brings the same page in: by the read registry, or by a block number
-    /// that the file does not reach yet.
+    /// The caller has made sure that nobody else brings the same page in: by the read registry, or
+    /// by a block number that the file does not reach yet.
     pub(crate) fn publish_latched(
         &self,
         free: FreeFrame,
@@ -381,8 +392,8 @@ impl Frames {
         if !frame.latch.try_exclusive() {
             return None;
         }
-        // 3. Nobody pins it, in one step with the end of VALID: who comes for a pin after that finds nothing to pin. Acquire:
-        //    a write that has ended is seen to have ended.
+        // 3. Nobody pins it, in one step with the end of VALID: who comes for a pin after that
+        //    finds nothing to pin. Acquire: a write that has ended is seen to have ended.
         let end = |state| is::idle(state).then_some(state & PINNERS);
         let ended = frame
             .state
@@ -398,10 +409,12 @@ impl Frames {
         Some(FreeFrame(number))
     }
 
-    /// Enters shared the latch of the frame where `page` was found: false if it has gone, and then nothing is held.
+    /// Enters shared the latch of the frame where `page` was found: false if it has gone, and then
+    /// nothing is held.
     ///
-    /// Whoever sleeps here may hold other pages, latched in their order, and must not come to wait for a page that he
-    /// did not ask for: the frame's next one, which may be anywhere in the order. So nobody sleeps but with a pin.
+    /// Whoever sleeps here may hold other pages, latched in their order, and must not come to wait
+    /// for a page that he did not ask for: the frame's next one, which may be anywhere in the
+    /// order. So nobody sleeps but with a pin.
     #[inline]
     pub(crate) fn latch_shared(&self, number: FrameNo, page: PageId) -> bool {
         let _sampled = sampled(Structure::Latch);
@@ -445,11 +458,13 @@ impl Frames {
         pinned
     }
 
-    /// Keeps `page` from the clock until [`unpin`](Self::unpin), if it is in this frame. Needs no latch.
+    /// Keeps `page` from the clock until [`unpin`](Self::unpin), if it is in this frame. Needs no
+    /// latch.
     pub(crate) fn pin(&self, number: FrameNo, page: PageId) -> bool {
         let _sampled = sampled(Structure::Pin);
         let frame = self.at(number);
-        // Acquire: VALID was set after the tag. A `claim` that comes after us sees the pin; one that came before took VALID.
+        // Acquire: VALID was set after the tag. A `claim` that comes after us sees the pin; one
+        // that came before took VALID.
         let before = pin::Chosen::add(&frame.state);
         let pinned = before & VALID != 0 && frame.holds(page);
         if !pinned {
@@ -465,8 +480,8 @@ impl Frames {
         frame.tag.store(NO_PAGE, Ordering::Relaxed);
     }
 
-    /// Takes a page out of the pool whatever it holds, dirty or not: its file is going. False when it is being written
-    /// just now, and must be tried again after. Waits for latches.
+    /// Takes a page out of the pool whatever it holds, dirty or not: its file is going. False when
+    /// it is being written just now, and must be tried again after. Waits for latches.
     pub(crate) fn discard(&self, number: FrameNo, page: PageId) -> bool {
         let frame = self.at(number);
         frame.latch.exclusive();
@@ -501,7 +516,8 @@ impl Frames {
         let before = pin::Chosen::take(state);
         assert!(is::pinned(before), "more pins were returned than taken");
         if before & (DISCARDED | PINS) == DISCARDED | ONE_PIN {
-            // Others may have pinned it for a moment since, and be the last as well: one of all ends the state.
+            // Others may have pinned it for a moment since, and be the last as well: one of all
+            // ends the state.
             let end = |state| (state & (DISCARDED | PINS) == DISCARDED).then_some(state & PINNERS);
             if state
                 .fetch_update(Ordering::AcqRel, Ordering::Relaxed, end)

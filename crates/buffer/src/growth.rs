@@ -1,9 +1,10 @@
-//! The order in which a file grows, apart from what it grows by: one source for the pool and for its models.
+//! The order in which a file grows, apart from what it grows by: one source for the pool and for
+//! its models.
 //!
-//! Growing takes the file's lock. What must be under it is little: the length is read (so that nobody starts at the same
-//! block), the new frames are published there, the file is made longer, and the blocks are offered to whoever has
-//! waited. Two choices, made when the pool is opened, say where the rest is done (PolarDB's case, see
-//! `docs/concurrency.md`):
+//! Growing takes the file's lock. What must be under it is little: the length is read (so that
+//! nobody starts at the same block), the new frames are published there, the file is made longer,
+//! and the blocks are offered to whoever has waited. Two choices, made when the pool is opened, say
+//! where the rest is done (PolarDB's case, see `docs/concurrency.md`):
 //!
 //! ```text
 //!                          narrow, outside   narrow, inside   wide, outside   wide, inside
@@ -16,13 +17,15 @@
 //!   7. pages opened             after            after              ║              ║
 //! ```
 //!
-//! *Inside* also means that whoever grows the file finds its frames itself and writes what is dirty in them; *outside*, that
-//! it takes those that the page writer has cleaned ahead. "Wide, inside" is the form that collapsed: 64 loads, 98.7 % of their
-//! waiting on this one lock. "Narrow, outside" is the one in use.
+//! *Inside* also means that whoever grows the file finds its frames itself and writes what is dirty
+//! in them; *outside*, that it takes those that the page writer has cleaned ahead. "Wide, inside"
+//! is the form that collapsed: 64 loads, 98.7 % of their waiting on this one lock. "Narrow,
+//! outside" is the one in use.
 //!
-//! *Waiters look again.* Whoever had to wait for the lock, or finds the file longer than when he looked, asks once more, holding
-//! it, whether there is room now: the one before has offered what he did not need himself (6), under the same lock. So ten that
-//! wait make the file longer once, not ten times.
+//! *Waiters look again.* Whoever had to wait for the lock, or finds the file longer than when he
+//! looked, asks once more, holding it, whether there is room now: the one before has offered what
+//! he did not need himself (6), under the same lock. So ten that wait make the file longer once,
+//! not ten times.
 
 use std::str::FromStr;
 
@@ -190,8 +193,8 @@ pub(crate) trait Grow {
     fn give_back(&mut self);
 }
 
-/// Makes a file longer, or finds that somebody has done it meanwhile. `lock` returns the file's lock, held, and whether
-/// somebody else may have held it since the caller looked for room.
+/// Makes a file longer, or finds that somebody has done it meanwhile. `lock` returns the file's
+/// lock, held, and whether somebody else may have held it since the caller looked for room.
 pub(crate) fn grow<'l, G: Grow>(
     how: Extension,
     lock: impl FnOnce() -> (Growing<'l>, bool),

@@ -6,8 +6,9 @@
 //! | [`SharedGuard`] | read | exclusive, if nobody else reads |
 //! | [`ExclusiveGuard`] | read optimistically, and fail | – |
 //!
-//! Guards are not `Send` and know no waiting for pages; none may be held across an `.await`. A thread that holds an exclusive
-//! guard must not read the same page by any other way: it would wait for itself.
+//! Guards are not `Send` and know no waiting for pages; none may be held across an `.await`. A
+//! thread that holds an exclusive guard must not read the same page by any other way: it would wait
+//! for itself.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -76,7 +77,8 @@ impl<'p> OptimisticPage<'p> {
         &self.view
     }
 
-    /// Whether everything read through [`page`](Self::page) so far belongs together and is this page's.
+    /// Whether everything read through [`page`](Self::page) so far belongs together and is this
+    /// page's.
     #[inline]
     pub fn validate(&self) -> bool {
         !self.view.strayed() && self.pool.frames.at(self.frame).latch.validate(self.version)
@@ -109,7 +111,8 @@ pub struct SharedGuard<'p> {
 }
 
 impl<'p> SharedGuard<'p> {
-    /// For a caller that holds the frame's latch shared, has seen `page` in it, and hands the latch over.
+    /// For a caller that holds the frame's latch shared, has seen `page` in it, and hands the latch
+    /// over.
     pub(crate) fn of_latched(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Self {
         SharedGuard {
             pool,
@@ -152,8 +155,8 @@ impl Deref for SharedGuard<'_> {
     type Target = [u8; PAGE_SIZE];
     #[inline]
     fn deref(&self) -> &[u8; PAGE_SIZE] {
-        // SAFETY: this guard holds the frame's latch shared until it is dropped, which the result does not outlive; bytes are
-        // written under the exclusive latch only.
+        // SAFETY: this guard holds the frame's latch shared until it is dropped, which the result
+        // does not outlive; bytes are written under the exclusive latch only.
         unsafe { self.pool.frames.bytes(self.frame) }
     }
 }
@@ -177,7 +180,8 @@ pub struct ExclusiveGuard<'p> {
 }
 
 impl<'p> ExclusiveGuard<'p> {
-    /// For a caller that holds the frame's latch exclusively, has seen `page` in it, and hands the latch over.
+    /// For a caller that holds the frame's latch exclusively, has seen `page` in it, and hands the
+    /// latch over.
     pub(crate) fn of_latched(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Self {
         pool.frames.at(frame).holder.note();
         ExclusiveGuard {
@@ -245,8 +249,9 @@ impl Deref for ExclusiveGuard<'_> {
     type Target = [u8; PAGE_SIZE];
     #[inline]
     fn deref(&self) -> &[u8; PAGE_SIZE] {
-        // SAFETY: this guard holds the frame's latch exclusively until it is dropped, so nobody else writes; its holder writes
-        // through `&mut self`, or gives it up to a mini-transaction, neither of which can be while the result lives.
+        // SAFETY: this guard holds the frame's latch exclusively until it is dropped, so nobody
+        // else writes; its holder writes through `&mut self`, or gives it up to a mini-transaction,
+        // neither of which can be while the result lives.
         unsafe { self.pool.frames.bytes(self.frame) }
     }
 }

@@ -22,7 +22,8 @@ pub(crate) struct ReadQueue {
     arrived: Condvar,
 }
 
-/// With this many reads waiting, a prefetch would only be in the way of those that somebody waits for.
+/// With this many reads waiting, a prefetch would only be in the way of those that somebody waits
+/// for.
 const BUSY: usize = 64;
 
 impl ReadQueue {
@@ -66,7 +67,8 @@ impl PoolCore {
         }
     }
 
-    /// Reads a page into a frame, which has one pin afterwards. The caller has the page's read registered.
+    /// Reads a page into a frame, which has one pin afterwards. The caller has the page's read
+    /// registered.
     fn bring_in(&self, request: &ReadRequest, buffer: &mut [u8; PAGE_SIZE]) -> Result<FrameNo> {
         let page = request.page();
         // 1. Into memory of our own: optimistic readers may still be looking at the frame.
@@ -84,8 +86,9 @@ impl PoolCore {
         Ok(self.let_in(request, self.free_frame(request.home())?, buffer))
     }
 
-    /// The same by a session, which does not wait: where the system has the page in memory, and a frame is to be had. To fetch it
-    /// takes less time than to have another thread do so. False when nothing was done, for whatever reason: a reader will meet it.
+    /// The same by a session, which does not wait: where the system has the page in memory, and a
+    /// frame is to be had. To fetch it takes less time than to have another thread do so. False
+    /// when nothing was done, for whatever reason: a reader will meet it.
     pub(crate) fn bring_in_at_once(&self, request: &Arc<ReadRequest>) -> bool {
         let page = request.page();
         let began = now_nanos();

@@ -1,10 +1,15 @@
-//! The buffer pool: pages in memory, found without a lock, read without a write, changed by mini-transactions.
+//! The buffer pool: pages in memory, found without a lock, read without a write, changed by
+//! mini-transactions.
 //!
 //! What it promises:
-//! * A page is in one frame at most, and what its guard shows is what the last mini-transaction left.
-//! * Nobody is made to wait while holding a latch: a page that is not here is an [`Interrupt::Wait`].
-//! * No page reaches its file before the log that explains it is durable; none is forgotten because a write failed.
-//! * An optimistic read ([`PoolCore::read`]) writes nothing that another core reads, but for one bit a clock round.
+//! * A page is in one frame at most, and what its guard shows is what the last mini-transaction
+//!   left.
+//! * Nobody is made to wait while holding a latch: a page that is not here is an
+//!   [`Interrupt::Wait`].
+//! * No page reaches its file before the log that explains it is durable; none is forgotten because
+//!   a write failed.
+//! * An optimistic read ([`PoolCore::read`]) writes nothing that another core reads, but for one
+//!   bit a clock round.
 //!
 //! ```text
 //!            read / shared / exclusive                      new_page / extend
@@ -17,7 +22,8 @@
 //!                                    └────── page writer ◄──────┘
 //! ```
 //!
-//! `unsafe` is in `memory` (the reservation), `seal` (its protection) and where a guard, by the latch it holds, turns words into bytes.
+//! `unsafe` is in `memory` (the reservation), `seal` (its protection) and where a guard, by the
+//! latch it holds, turns words into bytes.
 
 mod checksum;
 mod evict;

@@ -1,7 +1,7 @@
 //! The frames' bytes: one reservation for the life of the pool, faulted in at first use.
 //!
-//! All of this crate's raw memory is here. What leaves this module is either words (sound to share, however torn) or
-//! bytes whose caller has promised, by a latch, that nobody writes them.
+//! All of this crate's raw memory is here. What leaves this module is either words (sound to share,
+//! however torn) or bytes whose caller has promised, by a latch, that nobody writes them.
 
 use std::ptr::NonNull;
 
@@ -16,8 +16,8 @@ pub(crate) struct FrameMemory {
     frames: usize,
 }
 
-// SAFETY: the memory is owned by this value alone and outlives every borrow of it. It is reached as atomic words, which
-// any thread may use, or as bytes under the conditions of `bytes`.
+// SAFETY: the memory is owned by this value alone and outlives every borrow of it. It is reached as
+// atomic words, which any thread may use, or as bytes under the conditions of `bytes`.
 unsafe impl Send for FrameMemory {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for FrameMemory {}
@@ -51,30 +51,31 @@ impl FrameMemory {
             "frame {frame} of {}",
             self.frames
         );
-        // SAFETY: the frame lies within the reservation (just checked), which is readable and writable, page-aligned, and
-        // alive as long as `self`. Any bytes are valid atomics. Nobody has a `&mut` to this memory: it is written through
-        // these atomics only.
+        // SAFETY: the frame lies within the reservation (just checked), which is readable and
+        // writable, page-aligned, and alive as long as `self`. Any bytes are valid atomics. Nobody
+        // has a `&mut` to this memory: it is written through these atomics only.
         unsafe { self.base.add(frame as usize).as_ref() }
     }
 
     /// A frame's memory as plain bytes.
     ///
     /// # Safety
-    /// While the result lives, nobody writes the frame: the caller holds its latch, shared or exclusively, and if
-    /// exclusively does not write it either.
+    /// While the result lives, nobody writes the frame: the caller holds its latch, shared or
+    /// exclusively, and if exclusively does not write it either.
     #[inline]
     pub(crate) unsafe fn bytes(&self, frame: u32) -> &[u8; PAGE_SIZE] {
         let words: *const PageWords = self.words(frame);
-        // SAFETY: `words` points to `PAGE_SIZE` initialised bytes that live as long as `self`; bytes need no alignment.
-        // That none of them changes meanwhile is the caller's promise; others may read them, which is no conflict.
+        // SAFETY: `words` points to `PAGE_SIZE` initialised bytes that live as long as `self`;
+        // bytes need no alignment. That none of them changes meanwhile is the caller's promise;
+        // others may read them, which is no conflict.
         unsafe { &*words.cast() }
     }
 }
 
 impl Drop for FrameMemory {
     fn drop(&mut self) {
-        // SAFETY: `base` and the length are those of the reservation made in `reserve`, and this is its only release: every
-        // borrow of the memory borrows `self`, so none is left.
+        // SAFETY: `base` and the length are those of the reservation made in `reserve`, and this is
+        // its only release: every borrow of the memory borrows `self`, so none is left.
         unsafe { imp::release(self.base.cast(), self.frames * PAGE_SIZE) }
     }
 }
@@ -88,10 +89,11 @@ mod imp {
     pub(super) fn reserve(len: usize) -> std::io::Result<NonNull<u8>> {
         let protection = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
         let flags = mm::MapFlags::PRIVATE | mm::MapFlags::NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choosing touches no memory that exists.
+        // SAFETY: a new anonymous mapping at an address of the kernel's choosing touches no memory
+        // that exists.
         let base = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
-        // SAFETY: the range is the mapping just made; the advice changes how it is backed, never what it holds. A kernel
-        // without huge pages refuses, which is as good.
+        // SAFETY: the range is the mapping just made; the advice changes how it is backed, never
+        // what it holds. A kernel without huge pages refuses, which is as good.
         let _ = unsafe { mm::madvise(base, len, mm::Advice::LinuxHugepage) };
         Ok(NonNull::new(base.cast()).expect("the kernel never maps at null unasked"))
     }

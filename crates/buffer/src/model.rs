@@ -1,7 +1,8 @@
-//! Loom models of the frame's protocols: every interleaving of a few threads over one or two frames.
+//! Loom models of the frame's protocols: every interleaving of a few threads over one or two
+//! frames.
 //!
-//! Page bytes are plain memory to loom, so a page's content is stood for by two of loom's atomics a frame, written and read
-//! as the page's words are: relaxed.
+//! Page bytes are plain memory to loom, so a page's content is stood for by two of loom's atomics a
+//! frame, written and read as the page's words are: relaxed.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -156,8 +157,8 @@ fn loom_a_pinned_page_is_not_claimed() {
     });
 }
 
-/// Who holds page 2 waits for page 3, in whose frame meanwhile somebody has put page 1, and waits for page 2: the order of
-/// pages is kept by both.
+/// Who holds page 2 waits for page 3, in whose frame meanwhile somebody has put page 1, and waits
+/// for page 2: the order of pages is kept by both.
 #[test]
 fn loom_nobody_sleeps_for_a_page_that_he_did_not_ask_for() {
     let mut builder = loom::model::Builder::new();
@@ -372,7 +373,8 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
     });
 }
 
-/// Two sessions need the only frame, which comes back meanwhile; each gives it on when it has had it.
+/// Two sessions need the only frame, which comes back meanwhile; each gives it on when it has had
+/// it.
 #[test]
 fn loom_whoever_waits_for_a_frame_gets_it() {
     loom::model(|| {
@@ -518,7 +520,8 @@ impl Grow for Step<'_> {
     }
 }
 
-/// Two threads make one file longer; each gets a block of its own whose page is zero. With `pages` 2 it grows once.
+/// Two threads make one file longer; each gets a block of its own whose page is zero. With `pages`
+/// 2 it grows once.
 fn model_of_growth(lock: ExtendLock, victims: Victims, pages: usize) {
     loom::model(move || {
         let how = Extension {

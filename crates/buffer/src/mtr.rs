@@ -1,4 +1,5 @@
-//! Mini-transactions: changes of one or more pages that reach the log, and so the disk, together or not at all.
+//! Mini-transactions: changes of one or more pages that reach the log, and so the disk, together or
+//! not at all.
 //!
 //! ```text
 //!   1. add      the pages, latched exclusively; anything may still fail, and nothing has changed
@@ -10,8 +11,8 @@
 //!               e. drop the ticket, release the latches
 //! ```
 //!
-//! A page cannot be written before its record is durable: until e. the latch keeps writers away, and after it the page's
-//! LSN makes them flush the log first.
+//! A page cannot be written before its record is durable: until e. the latch keeps writers away,
+//! and after it the page's LSN makes them flush the log first.
 
 use std::cell::Cell;
 
@@ -24,15 +25,16 @@ use crate::guard::{ExclusiveGuard, page_lsn, release_exclusive};
 use crate::pool::PoolCore;
 use crate::words;
 
-/// Pages one mini-transaction may hold: a record of that many images is still far from the log's limit.
+/// Pages one mini-transaction may hold: a record of that many images is still far from the log's
+/// limit.
 pub const MAX_MTR_PAGES: usize = 64;
 const _: () = assert!(MAX_MTR_PAGES * (PAGE_SIZE + 64) + 64 <= throng_wal::MAX_RECORD);
 
 /// An atomic change of pages. See the module's page.
 ///
-/// Dropping one that has edited nothing releases its pages. Dropping one that has, without a commit, is a bug, with pages
-/// in memory that no log explains: it panics, and where that could be swallowed, ends the process, so that recovery puts
-/// the pages right.
+/// Dropping one that has edited nothing releases its pages. Dropping one that has, without a
+/// commit, is a bug, with pages in memory that no log explains: it panics, and where that could be
+/// swallowed, ends the process, so that recovery puts the pages right.
 pub struct Mtr<'p> {
     pool: &'p PoolCore,
     xid: Xid,
@@ -74,8 +76,8 @@ thread_local! {
 }
 
 impl<'p> Mtr<'p> {
-    /// Begins a mini-transaction on behalf of `xid` ([`Xid::NONE`] for what belongs to nobody). Costs nothing until a page
-    /// is edited.
+    /// Begins a mini-transaction on behalf of `xid` ([`Xid::NONE`] for what belongs to nobody).
+    /// Costs nothing until a page is edited.
     pub fn new(pool: &'p PoolCore, xid: Xid) -> Mtr<'p> {
         let scratch = SPARE.take().unwrap_or_default();
         Mtr {
@@ -128,8 +130,9 @@ impl<'p> Mtr<'p> {
     #[inline]
     pub fn page(&self, index: usize) -> &[u8; PAGE_SIZE] {
         let frame = self.scratch().pages[index].frame;
-        // SAFETY: the page's exclusive latch is this mini-transaction's until it ends, which consumes or drops it, so nobody
-        // else writes; edits need `&mut self`, so none happens while the result lives.
+        // SAFETY: the page's exclusive latch is this mini-transaction's until it ends, which
+        // consumes or drops it, so nobody else writes; edits need `&mut self`, so none happens
+        // while the result lives.
         unsafe { self.pool.frames.bytes(frame) }
     }
 
@@ -179,8 +182,9 @@ impl<'p> Mtr<'p> {
         }
     }
 
-    /// Makes the page an empty one of `kind`, with `special` bytes at its end for its structure's own use. The page is logged
-    /// whole, so filling it in the same mini-transaction costs no more log than the result.
+    /// Makes the page an empty one of `kind`, with `special` bytes at its end for its structure's
+    /// own use. The page is logged whole, so filling it in the same mini-transaction costs no more
+    /// log than the result.
     pub fn init(&mut self, index: usize, kind: u8, special: u16) {
         assert!(
             usize::from(special) <= PAGE_SIZE - HEADER,
@@ -195,8 +199,8 @@ impl<'p> Mtr<'p> {
         self.write(index, OFF_SPECIAL, &upper);
     }
 
-    /// Has the page logged whole instead of by its edits: for one that is rewritten for the most part. What its kind calls
-    /// free ([`throng_types::page::hole`]) is not kept by redo.
+    /// Has the page logged whole instead of by its edits: for one that is rewritten for the most
+    /// part. What its kind calls free ([`throng_types::page::hole`]) is not kept by redo.
     pub fn log_image(&mut self, index: usize) {
         self.begin_edit(index);
         let held = &mut self.scratch_mut().pages[index];
@@ -205,15 +209,16 @@ impl<'p> Mtr<'p> {
         }
     }
 
-    /// Logs and releases. Returns the end of the record: where the log must be durable for the change to be.
-    /// [`Lsn::ZERO`] when nothing was edited.
+    /// Logs and releases. Returns the end of the record: where the log must be durable for the
+    /// change to be. [`Lsn::ZERO`] when nothing was edited.
     pub fn commit(mut self) -> Lsn {
         let lsn = self.log();
         self.release();
         lsn
     }
 
-    /// As [`commit`](Self::commit), giving the pages back still latched, in the order in which they were added.
+    /// As [`commit`](Self::commit), giving the pages back still latched, in the order in which they
+    /// were added.
     pub fn commit_keep(mut self) -> (Lsn, Vec<ExclusiveGuard<'p>>) {
         let lsn = self.log();
         let mut scratch = self.scratch.take().expect("a scratch until the end");
@@ -283,7 +288,8 @@ impl<'p> Mtr<'p> {
         // a.
         for held in pages.iter() {
             if let Logged::Image(at) = held.logged {
-                // SAFETY: the latch is held exclusively by this mini-transaction; nothing is written until the image is taken.
+                // SAFETY: the latch is held exclusively by this mini-transaction; nothing is
+                // written until the image is taken.
                 record.image(at, unsafe { pool.frames.bytes(held.frame) });
             }
         }

@@ -24,21 +24,25 @@ use crate::wait::{Interrupt, Try, Wait};
 use crate::words::PageRef;
 use crate::write::FlushAfter;
 
-/// Told of errors that no session waits for: a page that could not be written and will be tried again.
+/// Told of errors that no session waits for: a page that could not be written and will be tried
+/// again.
 pub type ErrorReport = Arc<dyn Fn(&Error) + Send + Sync>;
 
 /// How to open a pool.
 pub struct PoolConfig {
-    /// Memory for pages, in bytes; rounded down to whole pages, and up to [`PoolConfig::MIN_FRAMES`].
+    /// Memory for pages, in bytes; rounded down to whole pages, and up to
+    /// [`PoolConfig::MIN_FRAMES`].
     pub bytes: usize,
     /// Threads that read pages in. More than the disk has heads or queues for does not help.
     pub io_threads: usize,
     /// Where errors of background work go.
     pub report: ErrorReport,
-    /// The redo point of the last checkpoint, if it is known that nothing after it needs redo; otherwise
-    /// [`Lsn::MAX`], with which every change is logged as an image until the next checkpoint.
+    /// The redo point of the last checkpoint, if it is known that nothing after it needs redo;
+    /// otherwise [`Lsn::MAX`], with which every change is logged as an image until the next
+    /// checkpoint.
     pub redo: Lsn,
-    /// How much longer the latch of every changed page is held: the laboratory's hot latch (`lab_latch_hold_us`).
+    /// How much longer the latch of every changed page is held: the laboratory's hot latch
+    /// (`lab_latch_hold_us`).
     pub lab_latch_hold: Duration,
     /// How files are made longer.
     pub extension: Extension,
@@ -47,8 +51,8 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// Fewer would not hold the pages of one B-tree split for each of a few sessions. 128 KB, PostgreSQL's minimum too.
-    /// Models have fewer pages.
+    /// Fewer would not hold the pages of one B-tree split for each of a few sessions. 128 KB,
+    /// PostgreSQL's minimum too. Models have fewer pages.
     pub const MIN_FRAMES: usize = if throng_sync::IS_MODEL { 8 } else { 16 };
 
     pub fn new(bytes: usize) -> PoolConfig {
@@ -82,7 +86,8 @@ pub struct PoolStats {
     pub evictions: u64,
     /// Writes that failed and were, or will be, repeated.
     pub write_errors: u64,
-    /// Pages written by somebody who needed the frame at once, rather than by the page writer or a checkpoint.
+    /// Pages written by somebody who needed the frame at once, rather than by the page writer or a
+    /// checkpoint.
     pub foreground_writes: u64,
 }
 
@@ -139,7 +144,8 @@ pub struct PoolCore {
 pub(crate) const PAGE_WRITER: &str = "page-writer";
 pub(crate) const PAGE_READER: &str = "page-reader";
 
-/// After so many torn or missed looks a reader takes the latch: the page is being written all the time.
+/// After so many torn or missed looks a reader takes the latch: the page is being written all the
+/// time.
 const OPTIMISTIC_ATTEMPTS: usize = 4;
 
 impl Pool {
@@ -223,10 +229,11 @@ impl Drop for Pool {
 }
 
 impl PoolCore {
-    /// Runs `look` over the page without latching it, again until it has seen one consistent state, and returns what it
-    /// returned then. After a few torn looks it runs under the shared latch.
+    /// Runs `look` over the page without latching it, again until it has seen one consistent state,
+    /// and returns what it returned then. After a few torn looks it runs under the shared latch.
     ///
-    /// `look` may be called several times and must bear any bytes: bound every loop, and empty what it fills each time.
+    /// `look` may be called several times and must bear any bytes: bound every loop, and empty what
+    /// it fills each time.
     ///
     /// # Errors
     /// A wait when the page is not in memory; XX001 when it is damaged or beyond its file's end.
@@ -235,7 +242,8 @@ impl PoolCore {
         self.read_near(page, 0, look)
     }
 
-    /// As [`read`](Self::read), of a page on which the bytes at `near` will be looked at: they are brought in ahead.
+    /// As [`read`](Self::read), of a page on which the bytes at `near` will be looked at: they are
+    /// brought in ahead.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -432,7 +440,8 @@ impl PoolCore {
         }
     }
 
-    /// Has the page read in if it is not here, without waiting. Does nothing when much is being read already.
+    /// Has the page read in if it is not here, without waiting. Does nothing when much is being
+    /// read already.
     pub fn prefetch(&self, page: PageId) {
         self.prefetch_entering(page, false);
     }
@@ -539,7 +548,8 @@ impl PoolCore {
         }
     }
 
-    /// Before a changed page's latch is let go: keeps it a while longer if the laboratory wants that.
+    /// Before a changed page's latch is let go: keeps it a while longer if the laboratory wants
+    /// that.
     #[inline]
     pub(crate) fn linger_in_latch(&self) {
         if !self.lab_latch_hold.is_zero() {

@@ -1,7 +1,8 @@
 //! What recovery does to pages.
 //!
-//! Redo runs before there are sessions. It applies a record to a page when the page's LSN is below the record's end, or
-//! whenever the record replaces the page: then what is there may be torn, and is not even read.
+//! Redo runs before there are sessions. It applies a record to a page when the page's LSN is below
+//! the record's end, or whenever the record replaces the page: then what is there may be torn, and
+//! is not even read.
 
 use throng_observe::WaitEvent;
 use throng_types::page::{OFF_LSN, PAGE_SIZE};
@@ -16,8 +17,8 @@ use crate::wait::{Wait, retry_blocking};
 use crate::words::{self, PageWords};
 
 impl PoolCore {
-    /// Redoes one record's ops on one page. `end` is the record's end. Makes the file, or makes it longer, where needed: a
-    /// file that is dropped later in the log may be gone already. Blocks.
+    /// Redoes one record's ops on one page. `end` is the record's end. Makes the file, or makes it
+    /// longer, where needed: a file that is dropped later in the log may be gone already. Blocks.
     ///
     /// # Errors
     /// XX001 when the page is damaged and the record does not replace it.
@@ -59,7 +60,8 @@ impl PoolCore {
         retry_blocking(|| self.exclusive(page))
     }
 
-    /// As [`redo_page`](Self::redo_page), without reading it from the disk: what it holds is anything.
+    /// As [`redo_page`](Self::redo_page), without reading it from the disk: what it holds is
+    /// anything.
     fn page_to_replace(&self, page: PageId) -> Result<ExclusiveGuard<'_>> {
         self.make_room(page)?;
         loop {

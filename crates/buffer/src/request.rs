@@ -7,9 +7,10 @@
 //!                └─────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! While a request is registered nobody else can bring its page in, so a copy read from disk can never overwrite a newer
-//! one that came, changed and went meanwhile. A request leaves the registry only after its page is in the page table:
-//! whoever looks at the registry first and the table second meets one of them.
+//! While a request is registered nobody else can bring its page in, so a copy read from disk can
+//! never overwrite a newer one that came, changed and went meanwhile. A request leaves the registry
+//! only after its page is in the page table: whoever looks at the registry first and the table
+//! second meets one of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ use crate::frame::{FrameNo, Frames};
 /// A page being read, for everyone who waits for it.
 pub(crate) struct ReadRequest {
     page: PageId,
-    /// Loaded without the reference bit, so that the clock takes it again at once unless somebody touches it.
+    /// Loaded without the reference bit, so that the clock takes it again at once unless somebody
+    /// touches it.
     transient: bool,
     /// The memory node of who asked first: where the page should be.
     home: u16,
@@ -89,7 +91,8 @@ impl ReadRequest {
         }
     }
 
-    /// Ends the request. On success the frame is already in the page table, with a pin that becomes this request's.
+    /// Ends the request. On success the frame is already in the page table, with a pin that becomes
+    /// this request's.
     pub(crate) fn complete(&self, result: Result<FrameNo>) {
         let outcome = match result {
             Ok(frame) => Outcome::Arrived(frame),
@@ -147,7 +150,8 @@ impl Registry {
         &self.shards[crate::table::hash(page) as usize >> 7 & (SHARDS - 1)]
     }
 
-    /// Joins the read of `page`, or registers one. `resident` is asked under the shard's lock, after the registry.
+    /// Joins the read of `page`, or registers one. `resident` is asked under the shard's lock,
+    /// after the registry.
     pub(crate) fn begin(
         &self,
         page: PageId,

@@ -1,9 +1,11 @@
-//! Rings: how a scan or a load larger than the pool uses a few frames over and over instead of everybody's.
+//! Rings: how a scan or a load larger than the pool uses a few frames over and over instead of
+//! everybody's.
 //!
-//! Pages brought in for a ring are not marked as used, and the ring gives each up again some pages later, unless somebody
-//! else has used it meanwhile. What a load leaves dirty goes to the page writer, so neither it nor anyone else
-//! writes pages in the middle of a statement; while much of the pool is free it stays where it is. (Where the pool is opened with [`Victims::Inside`], it stays where it is, for whoever
-//! needs the frame next to write.)
+//! Pages brought in for a ring are not marked as used, and the ring gives each up again some pages
+//! later, unless somebody else has used it meanwhile. What a load leaves dirty goes to the page
+//! writer, so neither it nor anyone else writes pages in the middle of a statement; while much of
+//! the pool is free it stays where it is. (Where the pool is opened with [`Victims::Inside`], it
+//! stays where it is, for whoever needs the frame next to write.)
 //!
 //! Loads share what they may keep: the more there are, the smaller the ring of each.
 
@@ -31,17 +33,20 @@ pub enum AccessStrategy {
 
 /// Pages a scan keeps: 256 KB, which second-level caches hold.
 const READ_RING: usize = 32;
-/// Pages a load keeps: 2 MB, so that pages are full, and the log is flushed anyway, when they are written.
+/// Pages a load keeps: 2 MB, so that pages are full, and the log is flushed anyway, when they are
+/// written.
 const WRITE_RING: usize = 256;
 /// All loads together keep this part of the pool, but each at least [`LEAST_RING`] pages.
 const LOADS_PART: usize = 4;
 /// Fewer would have a load write a page before it is full.
 const LEAST_RING: usize = 8;
-/// While more than this part of the pool is free, loads leave their pages where they are: nobody needs the frames.
+/// While more than this part of the pool is free, loads leave their pages where they are: nobody
+/// needs the frames.
 const ROOMY_PART: usize = 4;
 /// How far ahead a sequential reader has pages read.
 const READ_AHEAD: u32 = 16;
-/// Pages handed to the page writer and not yet written. A load that is faster than the disk meets an empty stock instead.
+/// Pages handed to the page writer and not yet written. A load that is faster than the disk meets
+/// an empty stock instead.
 const MAX_BEHIND: usize = 1024;
 /// So many of them are written after one look at the log.
 const TOGETHER: usize = 32;
@@ -61,7 +66,8 @@ struct Load(Arc<AtomicUsize>);
 
 impl Load {
     fn begin(loads: &Arc<AtomicUsize>) -> Load {
-        // Relaxed, here and where it is read: a ring of a size that was right a moment ago is right enough.
+        // Relaxed, here and where it is read: a ring of a size that was right a moment ago is right
+        // enough.
         loads.fetch_add(1, Ordering::Relaxed);
         Load(loads.clone())
     }
@@ -134,7 +140,8 @@ impl Ring {
         transient
     }
 
-    /// Once two pages in a row were neighbours, has the next ones read, half of [`READ_AHEAD`] at a time.
+    /// Once two pages in a row were neighbours, has the next ones read, half of [`READ_AHEAD`] at a
+    /// time.
     fn read_ahead(&mut self, pool: &PoolCore, page: PageId, transient: bool) {
         let follows = |last: PageId| {
             last.file() == page.file() && last.block().checked_add(1) == Some(page.block())
@@ -193,7 +200,8 @@ impl PoolCore {
         }
     }
 
-    /// The page writer's part: writes what loads have given up, and takes it unless somebody else uses it.
+    /// The page writer's part: writes what loads have given up, and takes it unless somebody else
+    /// uses it.
     pub(crate) fn write_behind(&self, batch: &mut WriteBatch) {
         loop {
             let pages: Vec<PageId> = {

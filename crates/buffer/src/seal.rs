@@ -12,10 +12,11 @@ use crate::pool::PoolCore;
 /// The system protects memory by pages of so many bytes.
 const SYSTEM_PAGE: usize = 4096;
 
-/// While this lives the pool's shared memory can only be read: the pages' bytes, what is known of the frames, and the
-/// table that finds them. A write kills the process.
+/// While this lives the pool's shared memory can only be read: the pages' bytes, what is known of
+/// the frames, and the table that finds them. A write kills the process.
 ///
-/// The ends of an allocation, where it shares a system page with others, stay writable: [`covers`](Seal::covers) tells.
+/// The ends of an allocation, where it shares a system page with others, stay writable:
+/// [`covers`](Seal::covers) tells.
 pub struct Seal<'p> {
     pool: &'p PoolCore,
     ranges: Vec<Range<usize>>,
@@ -33,8 +34,8 @@ fn within<T>(memory: &[T]) -> Range<usize> {
 
 fn protect(range: &Range<usize>, flags: MprotectFlags) {
     let start = std::ptr::with_exposed_provenance_mut(range.start);
-    // SAFETY: the range lies within memory of the pool's, which outlives the seal. That a write to it faults is the purpose; no
-    // byte changes.
+    // SAFETY: the range lies within memory of the pool's, which outlives the seal. That a write to
+    // it faults is the purpose; no byte changes.
     let protected = unsafe { mprotect(start, range.len(), flags) };
     protected.expect("the pool's own memory");
 }

@@ -1,15 +1,17 @@
 //! Free frames, kept ready so that nobody who needs one has to make one.
 //!
-//! The page writer refills the stock when it runs low; whoever finds it empty, and no clean page to evict, waits for that, in
-//! line. New frames wake the first of the line, and whoever takes some and leaves others the next: a page that comes free does
-//! not wake everyone. While somebody waits, a session that makes a file longer does not look for a clean page itself: the page
-//! writer, who turns the same clock, has found none.
+//! The page writer refills the stock when it runs low; whoever finds it empty, and no clean page to
+//! evict, waits for that, in line. New frames wake the first of the line, and whoever takes some
+//! and leaves others the next: a page that comes free does not wake everyone. While somebody waits,
+//! a session that makes a file longer does not look for a clean page itself: the page writer, who
+//! turns the same clock, has found none.
 //!
-//! One in the line may have gone away, and take the call for it along. So the page writer, before it sleeps, wakes all if there
-//! are frames: who waits has called it.
+//! One in the line may have gone away, and take the call for it along. So the page writer, before
+//! it sleeps, wakes all if there are frames: who waits has called it.
 //!
-//! On a machine with several memory nodes there is a part for each: a frame belongs to the part whose node its memory is in,
-//! and a thread takes frames of its own node while there are any, then others'.
+//! On a machine with several memory nodes there is a part for each: a frame belongs to the part
+//! whose node its memory is in, and a thread takes frames of its own node while there are any, then
+//! others'.
 //!
 //! ```text
 //!  frames   0 … k-1 | k … 2k-1 | …        part of frame f = f / k
@@ -182,13 +184,15 @@ impl Stock {
             any = true;
         }
         if any {
-            // Before anyone of the line is looked for: a waiter has either seen the new epoch or is in the line.
+            // Before anyone of the line is looked for: a waiter has either seen the new epoch or is
+            // in the line.
             self.epoch.fetch_add(1, Ordering::Release);
             self.wake(1);
         }
     }
 
-    /// To be asked before looking for a frame in vain, and given to [`poll_refilled`](Self::poll_refilled).
+    /// To be asked before looking for a frame in vain, and given to
+    /// [`poll_refilled`](Self::poll_refilled).
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
@@ -231,7 +235,8 @@ impl Stock {
         }
     }
 
-    /// Wakes whoever still waits although there are frames. The page writer's part, whenever it is about to sleep.
+    /// Wakes whoever still waits although there are frames. The page writer's part, whenever it is
+    /// about to sleep.
     pub(crate) fn wake_left_behind(&self) {
         if self.is_waited_for() && self.len() > 0 {
             self.wake(usize::MAX);

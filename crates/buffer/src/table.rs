@@ -4,10 +4,11 @@
 //!  buckets   h(page) ──► frame 7 ──► frame 2 ──► ·      (Frame::next; 0 ends a chain, n + 1 is frame n)
 //! ```
 //!
-//! A look-up takes no lock. It may be led astray by a frame that moves to another chain under its feet, so it
-//! gives up after a bounded number of steps and, whenever it has not found the page, looks again under the bucket's
-//! lock. What it finds is a candidate: the caller checks the tag once it holds the latch or a version.
-//! Changes to a chain are made under the lock of its stripe of buckets.
+//! A look-up takes no lock. It may be led astray by a frame that moves to another chain under its
+//! feet, so it gives up after a bounded number of steps and, whenever it has not found the page,
+//! looks again under the bucket's lock. What it finds is a candidate: the caller checks the tag
+//! once it holds the latch or a version. Changes to a chain are made under the lock of its stripe
+//! of buckets.
 
 use throng_sync::atomic::{AtomicU32, Ordering};
 use throng_sync::{CachePadded, Spinlock};
@@ -15,14 +16,15 @@ use throng_types::PageId;
 
 use crate::frame::{Frame, FrameNo};
 
-/// How far a look-up without the lock goes. Chains average half a frame; a longer walk means that it was led astray.
+/// How far a look-up without the lock goes. Chains average half a frame; a longer walk means that
+/// it was led astray.
 const MAX_STEPS: usize = 16;
 
 /// At most this many locks, each for its share of the buckets.
 const MAX_STRIPES: usize = if cfg!(loom) { 1 } else { 1024 };
 
-/// Blocks that follow one another in a file share a cache line of buckets: a table that is read here and there needs as
-/// few lines as there can be.
+/// Blocks that follow one another in a file share a cache line of buckets: a table that is read
+/// here and there needs as few lines as there can be.
 const NEIGHBOURS: u64 = 16;
 
 pub(crate) struct PageTable {
@@ -30,10 +32,12 @@ pub(crate) struct PageTable {
     stripes: Box<[CachePadded<Spinlock<()>>]>,
 }
 
-/// Spreads the bits of a page id: blocks of one file are neighbours, and so are the first blocks of files.
+/// Spreads the bits of a page id: blocks of one file are neighbours, and so are the first blocks of
+/// files.
 #[inline]
 pub(crate) fn hash(page: PageId) -> u64 {
-    // A multiplication carries bits up only, so the high half is folded in; twice, for a file's number is in the high half.
+    // A multiplication carries bits up only, so the high half is folded in; twice, for a file's
+    // number is in the high half.
     let spread = |bits: u64| {
         let product = bits.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         product ^ product >> 32

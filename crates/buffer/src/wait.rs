@@ -1,8 +1,8 @@
 //! Why a call could not go on, and how to wait until it can.
 //!
-//! Nothing in storage waits for a page. A call that meets a page that is not in memory gives up, holding no latch and
-//! having changed nothing, and returns what to wait for; its caller awaits that (or, owning its thread, blocks) and calls
-//! again:
+//! Nothing in storage waits for a page. A call that meets a page that is not in memory gives up,
+//! holding no latch and having changed nothing, and returns what to wait for; its caller awaits
+//! that (or, owning its thread, blocks) and calls again:
 //!
 //! ```text
 //! attempt() ── Ok ──────────────► done
@@ -12,7 +12,8 @@
 //!
 //! [`retry`] does all that; [`Patience`] is its memory, for callers with a loop of their own.
 //!
-//! A [`Wait`] that is dropped early costs nothing and loses nothing: the read goes on and its page is then like any other.
+//! A [`Wait`] that is dropped early costs nothing and loses nothing: the read goes on and its page
+//! is then like any other.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -46,9 +47,11 @@ impl From<Error> for Interrupt {
     }
 }
 
-/// Something that will happen without the caller's doing: a page arrives, a frame comes free, the log has room.
+/// Something that will happen without the caller's doing: a page arrives, a frame comes free, the
+/// log has room.
 ///
-/// A future, cancel-safe, and not to be dropped before the next attempt has run (see the module's picture).
+/// A future, cancel-safe, and not to be dropped before the next attempt has run (see the module's
+/// picture).
 #[must_use = "a wait that nobody waits for is a busy loop"]
 pub struct Wait {
     event: WaitEvent,
@@ -97,7 +100,8 @@ impl Wait {
         }
     }
 
-    /// Waits for any future: what rooms above need beside pages. `event` and `object` are what monitoring shows meanwhile.
+    /// Waits for any future: what rooms above need beside pages. `event` and `object` are what
+    /// monitoring shows meanwhile.
     pub fn for_future(
         event: WaitEvent,
         object: impl Into<Object>,
@@ -111,7 +115,8 @@ impl Wait {
         }
     }
 
-    /// As [`for_future`](Wait::for_future), for a future that records its wait itself: nothing is counted twice.
+    /// As [`for_future`](Wait::for_future), for a future that records its wait itself: nothing is
+    /// counted twice.
     pub fn for_recorded(
         event: WaitEvent,
         object: impl Into<Object>,
@@ -183,12 +188,14 @@ impl std::fmt::Debug for Wait {
     }
 }
 
-/// The waits of one restartable call, from its first attempt to its last: what is to be kept between attempts.
+/// The waits of one restartable call, from its first attempt to its last: what is to be kept
+/// between attempts.
 ///
-/// As a rule that is the last wait: a caller that kept more, and waited for yet another page, could be one of many that hold
-/// all frames and wait for one. But a call that needs several pages at once may then, in a pool much too small for
-/// its sessions, find each time that one of them has gone. So after [`FAIR_WAITS`](Self::FAIR_WAITS) it tries for the pool's
-/// one priority, and with that keeps the last [`MOST_HELD`](Self::MOST_HELD) until it is done.
+/// As a rule that is the last wait: a caller that kept more, and waited for yet another page, could
+/// be one of many that hold all frames and wait for one. But a call that needs several pages at
+/// once may then, in a pool much too small for its sessions, find each time that one of them has
+/// gone. So after [`FAIR_WAITS`](Self::FAIR_WAITS) it tries for the pool's one priority, and with
+/// that keeps the last [`MOST_HELD`](Self::MOST_HELD) until it is done.
 #[derive(Default)]
 pub struct Patience {
     held: Vec<Wait>,
@@ -200,8 +207,8 @@ impl Patience {
     /// Waits after which a call no longer relies on luck.
     pub const FAIR_WAITS: u32 = 12;
 
-    /// Pages kept at most: half of the smallest pool. A call that goes through many pages and keeps its progress waits for
-    /// each of them, and needs none but the last.
+    /// Pages kept at most: half of the smallest pool. A call that goes through many pages and keeps
+    /// its progress waits for each of them, and needs none but the last.
     pub const MOST_HELD: usize = crate::PoolConfig::MIN_FRAMES / 2;
 
     /// Waits for what the last attempt lacked.
@@ -244,7 +251,8 @@ impl Drop for Priority {
     }
 }
 
-/// Calls `attempt` until it succeeds or fails, awaiting in between. `attempt` starts over each time.
+/// Calls `attempt` until it succeeds or fails, awaiting in between. `attempt` starts over each
+/// time.
 ///
 /// # Errors
 /// What `attempt`, or a wait, failed with.

@@ -1,9 +1,10 @@
 //! A page as 1024 atomic words: how bytes that others may be reading are read and written.
 //!
-//! Every access while a page is shared is one relaxed load or store of an aligned 64-bit word, so a racing reader sees a
-//! mix of old and new words but never undefined behaviour; whether what it saw belongs together is decided afterwards by
-//! the frame's version. Writers hold the frame's latch exclusively, so a read-modify-write of a word at the edge of a
-//! range needs no atomic operation of its own: there is no second writer.
+//! Every access while a page is shared is one relaxed load or store of an aligned 64-bit word, so a
+//! racing reader sees a mix of old and new words but never undefined behaviour; whether what it saw
+//! belongs together is decided afterwards by the frame's version. Writers hold the frame's latch
+//! exclusively, so a read-modify-write of a word at the edge of a range needs no atomic operation
+//! of its own: there is no second writer.
 //!
 //! ```text
 //! byte   0       8       16      24
@@ -121,8 +122,9 @@ pub(crate) fn load_page(words: &PageWords, out: &mut [u8; PAGE_SIZE]) {
 
 /// A page that may be changing while it is read.
 ///
-/// Every read is bounds-checked; one that leaves the page returns zeros and remembers it, so that the attempt is
-/// thrown away with the rest of what was read. The reader must bear any value and bound its own loops.
+/// Every read is bounds-checked; one that leaves the page returns zeros and remembers it, so that
+/// the attempt is thrown away with the rest of what was read. The reader must bear any value and
+/// bound its own loops.
 pub struct PageRef<'a> {
     words: &'a PageWords,
     strayed: Cell<bool>,
@@ -142,8 +144,9 @@ impl<'a> PageRef<'a> {
         self.strayed.get()
     }
 
-    /// Says that what was read makes no sense. An optimistic attempt is then thrown away and repeated; on a page that
-    /// nobody changes meanwhile the reader's answer stands, and should be an error about corruption.
+    /// Says that what was read makes no sense. An optimistic attempt is then thrown away and
+    /// repeated; on a page that nobody changes meanwhile the reader's answer stands, and should be
+    /// an error about corruption.
     #[cold]
     pub fn stray(&self) {
         self.strayed.set(true);
@@ -227,7 +230,8 @@ impl<'a> PageRef<'a> {
         self.copy(offset, &mut out[start..]);
     }
 
-    /// Compares `len` bytes at `offset` with `other` as `memcmp` then length would; `Less` when they leave the page.
+    /// Compares `len` bytes at `offset` with `other` as `memcmp` then length would; `Less` when
+    /// they leave the page.
     #[inline]
     pub fn compare(&self, offset: usize, len: usize, other: &[u8]) -> Ordering {
         if !self.holds(offset, len) {
@@ -303,7 +307,8 @@ impl<'a> Unaligned<'a> {
         value
     }
 
-    /// The last `len < 8` bytes in the low end; what is above them is not to be used. Loads no word beyond them.
+    /// The last `len < 8` bytes in the low end; what is above them is not to be used. Loads no word
+    /// beyond them.
     #[inline(always)]
     fn last(&mut self, len: usize) -> u64 {
         if self.shift != 0 && (64 - self.shift) as usize >= 8 * len {

@@ -41,12 +41,14 @@ pub(crate) struct WriteBatch {
     copies: Vec<[u8; PAGE_SIZE]>,
     /// A write of the last round has failed.
     failed: bool,
-    /// Pages written to a file before the system is asked to send them to the disk; 0 leaves that to the system.
+    /// Pages written to a file before the system is asked to send them to the disk; 0 leaves that
+    /// to the system.
     flush_after: u32,
 }
 
-/// When pages that were written are sent on to the disk, without waiting for them. Left to the system they gather in its cache,
-/// and the sync that ends a checkpoint sends them all at once: commits stand behind them.
+/// When pages that were written are sent on to the disk, without waiting for them. Left to the
+/// system they gather in its cache, and the sync that ends a checkpoint sends them all at once:
+/// commits stand behind them.
 #[derive(Debug)]
 pub struct FlushAfter {
     /// `checkpoint_flush_after`: after so many pages that a checkpoint wrote to a file; 0 is never.
@@ -100,7 +102,8 @@ impl WriteBatch {
 }
 
 impl PoolCore {
-    /// Steps 1 to 3. False when there is nothing to write, or somebody is in the way and `latching` says not to wait.
+    /// Steps 1 to 3. False when there is nothing to write, or somebody is in the way and `latching`
+    /// says not to wait.
     pub(crate) fn prepare_write(
         &self,
         number: FrameNo,
@@ -137,8 +140,8 @@ impl PoolCore {
         true
     }
 
-    /// Steps 4 to 6 for the whole batch, in file order. Returns the frames that were written; errors are reported, and
-    /// their pages stay dirty.
+    /// Steps 4 to 6 for the whole batch, in file order. Returns the frames that were written;
+    /// errors are reported, and their pages stay dirty.
     pub(crate) fn finish_writes(&self, batch: &mut WriteBatch) -> Vec<FrameNo> {
         let mut written = Vec::with_capacity(batch.len());
         let Some(lsn) = batch.pending.iter().map(|pending| pending.lsn).max() else {
@@ -224,12 +227,13 @@ impl PoolCore {
         }
     }
 
-    /// Writes every page that is dirty now, in file and block order. `pace(done, total)` is called before each few pages and
-    /// may wait, so that the writes are spread; no latch is held then, and no write begun.
+    /// Writes every page that is dirty now, in file and block order. `pace(done, total)` is called
+    /// before each few pages and may wait, so that the writes are spread; no latch is held then,
+    /// and no write begun.
     ///
-    /// A checkpoint calls this after `ImageHorizon::begin_checkpoint`: whatever a record before its redo point changed is
-    /// marked dirty by then. The pages are in their files afterwards, not yet durable: sync the files before the
-    /// checkpoint is recorded.
+    /// A checkpoint calls this after `ImageHorizon::begin_checkpoint`: whatever a record before its
+    /// redo point changed is marked dirty by then. The pages are in their files afterwards, not yet
+    /// durable: sync the files before the checkpoint is recorded.
     ///
     /// # Errors
     /// A page that could not be written: it stays dirty, and the checkpoint must not be completed.
@@ -255,8 +259,9 @@ impl PoolCore {
     fn flush_frames(&self, due: &[(PageId, FrameNo)], batch: &mut WriteBatch) -> Result<()> {
         for &(page, number) in due {
             let frame = self.frames.at(number);
-            // A frame that holds another page by now was clean, hence written, when it was taken. Whether it is being written is
-            // not the question: it may have been, have been changed meanwhile, and now be neither being written nor clean.
+            // A frame that holds another page by now was clean, hence written, when it was taken.
+            // Whether it is being written is not the question: it may have been, have been changed
+            // meanwhile, and now be neither being written nor clean.
             while frame.holds(page) && frame.owes_write() {
                 // Who has the latch may wait for a write that was begun here.
                 let alone = batch.pending.is_empty();

@@ -1,11 +1,13 @@
 //! No write succeeds after one has failed.
 //!
-//! When a write or an fsync fails, the kernel may drop the pages it could not write and report success next time
-//! (PostgreSQL's mailing list calls it *fsyncgate*, 2018). So once data may be lost, nothing more can be promised:
-//! every later write, sync, allocation, and change of a name fails too, and only a restart, which trusts nothing but the
-//! log, clears it. Reads go on, so that a server can still answer and shut down.
+//! When a write or an fsync fails, the kernel may drop the pages it could not write and report
+//! success next time (PostgreSQL's mailing list calls it *fsyncgate*, 2018). So once data may be
+//! lost, nothing more can be promised: every later write, sync, allocation, and change of a name
+//! fails too, and only a restart, which trusts nothing but the log, clears it. Reads go on, so that
+//! a server can still answer and shut down.
 //!
-//! A full disk met while a file *grows* loses nothing: the bytes were never there. It is reported and not remembered.
+//! A full disk met while a file *grows* loses nothing: the bytes were never there. It is reported
+//! and not remembered.
 
 use crate::{Disk, File};
 use std::io;
@@ -187,7 +189,8 @@ impl File for CheckedFile {
     }
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
         self.health.check()?;
-        // Allocation writes nothing that was there before: a full disk loses nothing, wherever it is met.
+        // Allocation writes nothing that was there before: a full disk loses nothing, wherever it
+        // is met.
         self.inner.allocate(offset, len)
     }
 }

@@ -3,15 +3,16 @@
 //! ```text
 //!   limit = reserve (log, control file, event loops, big queries' files) + temporary files + relation files + sockets
 //! ```
-//! Each has its own share, so that a crowd of sockets cannot keep the log from its next segment, nor many tables keep clients out.
+//! Each has its own share, so that a crowd of sockets cannot keep the log from its next segment,
+//! nor many tables keep clients out.
 
 use std::io;
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For what is neither a relation file nor a client: standard streams, listeners, the log's segments, the control file,
-/// threads' own, files that big queries spill to.
+/// For what is neither a relation file nor a client: standard streams, listeners, the log's
+/// segments, the control file, threads' own, files that big queries spill to.
 const RESERVE: usize = 48;
 /// Each core's event loop: its reactor, its waker, its ring.
 const RESERVE_PER_CORE: usize = 5;

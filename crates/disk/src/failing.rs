@@ -11,7 +11,8 @@ use crate::{Disk, File};
 /// In the data directory: makes the next write or sync fail, and is gone then.
 pub const TRIGGER: &str = "disk-fault";
 
-/// Another disk, a write or sync of which fails with EIO, once, when there is a file of the name [`TRIGGER`].
+/// Another disk, a write or sync of which fails with EIO, once, when there is a file of the name
+/// [`TRIGGER`].
 pub struct FailingDisk<D> {
     inner: Arc<D>,
 }

@@ -8,12 +8,12 @@
 //!   RealDisk │ SimDisk   the data directory │ memory, with faults and crash images
 //! ```
 //!
-//! Paths are relative to the data directory and use `/`. Errors are `io::Error`s whose kind is the system's and
-//! whose text names the file, as PostgreSQL's do: `could not write to file "base/123": No space left on
-//! device`.
+//! Paths are relative to the data directory and use `/`. Errors are `io::Error`s whose kind is the
+//! system's and whose text names the file, as PostgreSQL's do: `could not write to file "base/123":
+//! No space left on device`.
 //!
-//! What is durable: a file's bytes and length after [`File::sync`]; that a name exists, is gone, or means another
-//! file, after [`Disk::sync_dir`] of its directory. Nothing else.
+//! What is durable: a file's bytes and length after [`File::sync`]; that a name exists, is gone, or
+//! means another file, after [`Disk::sync_dir`] of its directory. Nothing else.
 
 mod checked;
 pub mod descriptors;
@@ -43,8 +43,8 @@ use std::sync::Arc;
 pub trait File: Send + Sync {
     /// Fills `buf` from `offset` on; fewer bytes only where the file ends. Returns how many.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Fills `buf` from `offset` on if that takes no waiting for a device. False where it would, or where nobody knows: `buf` then
-    /// holds anything.
+    /// Fills `buf` from `offset` on if that takes no waiting for a device. False where it would, or
+    /// where nobody knows: `buf` then holds anything.
     fn read_at_once(&self, _buf: &mut [u8], _offset: u64) -> bool {
         false
     }
@@ -52,15 +52,16 @@ pub trait File: Send + Sync {
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes what was written before the call durable, and the length with it (fdatasync).
     fn sync(&self) -> io::Result<()>;
-    /// Has what was written begin its way to the device, and does not wait: [`sync`](File::sync) finds less to do then, and
-    /// others find the device less busy. A hint, without one there is nothing to do; what goes wrong, the sync tells.
+    /// Has what was written begin its way to the device, and does not wait: [`sync`](File::sync)
+    /// finds less to do then, and others find the device less busy. A hint, without one there is
+    /// nothing to do; what goes wrong, the sync tells.
     fn start_writeback(&self) {}
     /// Bytes in the file.
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file or, with zeros that take no space yet, grows it.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Reserves space for `len` bytes from `offset` on, so that writing them cannot fail for lack of it; the
-    /// file grows to `offset + len` if it is shorter, with zeros.
+    /// Reserves space for `len` bytes from `offset` on, so that writing them cannot fail for lack
+    /// of it; the file grows to `offset + len` if it is shorter, with zeros.
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
@@ -69,8 +70,8 @@ pub trait File: Send + Sync {
 
 /// A data directory.
 pub trait Disk: Send + Sync {
-    /// Opens a file for reading and writing. With `create`, a missing one is made, empty; its directory must
-    /// exist.
+    /// Opens a file for reading and writing. With `create`, a missing one is made, empty; its
+    /// directory must exist.
     fn open(&self, path: &str, create: bool) -> io::Result<Arc<dyn File>>;
     fn exists(&self, path: &str) -> io::Result<bool>;
     /// Bytes in a file, without opening it where that can be told; None where there is none.

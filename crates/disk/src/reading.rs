@@ -6,9 +6,10 @@
 //! | [`Reading::Mapped`] | a copy out of the file's mapping, with a page fault where the kernel has not mapped it yet | the process's address space, read-locked by each fault |
 //! | [`Reading::MapPerRead`] | `mmap`, the copy, `munmap` | the address space, write-locked twice a read, and other cores' TLBs told of it |
 //!
-//! The last is what glibc 2.17 did for the buffers of `fseek` and `fclose`, and what stopped DolphinDB's thousand jobs (see
-//! `docs/concurrency.md`): the kernel keeps one lock a process for its address space. Both mapped ways have another fault that no
-//! lock explains: where the disk cannot be read, `pread` returns an error, and a mapping ends the process with SIGBUS.
+//! The last is what glibc 2.17 did for the buffers of `fseek` and `fclose`, and what stopped
+//! DolphinDB's thousand jobs (see `docs/concurrency.md`): the kernel keeps one lock a process for
+//! its address space. Both mapped ways have another fault that no lock explains: where the disk
+//! cannot be read, `pread` returns an error, and a mapping ends the process with SIGBUS.
 //!
 //! All `unsafe` of this crate is here, but for one call in `real`.
 
@@ -62,7 +63,8 @@ pub(crate) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is this value's own and only ever read; it is unmapped when the value is dropped, by whichever thread.
+// SAFETY: the mapping is this value's own and only ever read; it is unmapped when the value is
+// dropped, by whichever thread.
 unsafe impl Send for Mapping {}
 // SAFETY: as for `Send`: reading needs no turns.
 unsafe impl Sync for Mapping {}
@@ -70,7 +72,8 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps `len > 0` bytes from `offset` on, which is a multiple of the system's page size.
     fn new(fd: BorrowedFd<'_>, offset: u64, len: usize) -> io::Result<Mapping> {
-        // SAFETY: a new mapping at an address of the kernel's choosing touches no memory that exists.
+        // SAFETY: a new mapping at an address of the kernel's choosing touches no memory that
+        // exists.
         let start = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -91,10 +94,11 @@ impl Mapping {
             at <= self.len && out.len() <= self.len - at,
             "a copy lies within its mapping"
         );
-        // SAFETY: the source lies within the mapping (just checked), which is readable while `self` lives; the destination is
-        // the caller's alone, and no part of a mapping that nobody else has a pointer to. Others may write to the file
-        // meanwhile: through the kernel, not through memory of this program, so no reference here is broken; what is torn by
-        // that the page's checksum shows, as with `pread`.
+        // SAFETY: the source lies within the mapping (just checked), which is readable while `self`
+        // lives; the destination is the caller's alone, and no part of a mapping that nobody else
+        // has a pointer to. Others may write to the file meanwhile: through the kernel, not through
+        // memory of this program, so no reference here is broken; what is torn by that the page's
+        // checksum shows, as with `pread`.
         unsafe {
             let source = self.start.as_ptr().cast::<u8>().add(at);
             std::ptr::copy_nonoverlapping(source, out.as_mut_ptr(), out.len());
@@ -104,7 +108,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: start and length are those of the mapping made in `new`, and no pointer into it outlives `copy`.
+        // SAFETY: start and length are those of the mapping made in `new`, and no pointer into it
+        // outlives `copy`.
         let unmapped = unsafe { munmap(self.start.as_ptr(), self.len) };
         debug_assert!(unmapped.is_ok(), "the file's own mapping");
     }
@@ -113,7 +118,8 @@ impl Drop for Mapping {
 /// One file's way of being read.
 pub(crate) enum Reader {
     Pread,
-    /// The mapping covers the file's beginning; longer files are mapped anew when a read needs what came after.
+    /// The mapping covers the file's beginning; longer files are mapped anew when a read needs what
+    /// came after.
     Mapped(RwLock<Option<Mapping>>),
     MapPerRead,
 }
@@ -127,7 +133,8 @@ impl Reader {
         }
     }
 
-    /// Reads what the file has of `out.len()` bytes from `offset` on; how many. `None`: by `pread`, which is the caller's.
+    /// Reads what the file has of `out.len()` bytes from `offset` on; how many. `None`: by `pread`,
+    /// which is the caller's.
     #[inline]
     pub(crate) fn read(
         &self,
@@ -142,7 +149,8 @@ impl Reader {
         }
     }
 
-    /// The file is about to be cut: what is mapped of it is let go, and nobody maps it before `cut` has returned.
+    /// The file is about to be cut: what is mapped of it is let go, and nobody maps it before `cut`
+    /// has returned.
     pub(crate) fn while_cutting<R>(&self, cut: impl FnOnce() -> R) -> R {
         match self {
             Reader::Mapped(kept) => {

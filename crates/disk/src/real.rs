@@ -12,8 +12,8 @@ use std::{fs, io};
 
 /// Files below one directory, which no other server uses.
 ///
-/// Reads and writes go through the system's page cache, by offset unless [`RealDisk::with_reading`] says otherwise; `sync` is
-/// fdatasync.
+/// Reads and writes go through the system's page cache, by offset unless [`RealDisk::with_reading`]
+/// says otherwise; `sync` is fdatasync.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
@@ -60,7 +60,8 @@ impl RealDisk {
         &self.root
     }
 
-    /// The full path of a path below the data directory. Those that would leave it are a caller's bug.
+    /// The full path of a path below the data directory. Those that would leave it are a caller's
+    /// bug.
     fn full(&self, path: &str) -> PathBuf {
         let below = Path::new(path)
             .components()
@@ -232,7 +233,8 @@ impl File for RealFile {
         let mut done = 0;
         while done < data.len() {
             match retry(|| rustix::io::pwrite(&self.fd, &data[done..], offset + done as u64)) {
-                // A write of nothing without an error is how some file systems say that they are full.
+                // A write of nothing without an error is how some file systems say that they are
+                // full.
                 Ok(0) => return Err(self.failed(Action::Write)(Errno::NOSPC.into())),
                 Ok(n) => done += n,
                 Err(e) => return Err(self.failed(Action::Write)(e)),

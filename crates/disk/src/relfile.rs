@@ -13,18 +13,20 @@ use throng_types::{BlockNo, FileId, PageId};
 /// A file has at most this many blocks: `u32::MAX` is no block's number (`Tid::NONE` has it).
 pub(crate) const MAX_BLOCKS: u32 = u32::MAX - 1;
 
-/// Up to this many blocks are added by writing zeros, which later writes need not convert; more by reserving space.
-/// PostgreSQL draws the line at the same place.
+/// Up to this many blocks are added by writing zeros, which later writes need not convert; more by
+/// reserving space. PostgreSQL draws the line at the same place.
 const WRITE_ZEROS_UP_TO: u32 = 8;
 static ZEROS: [u8; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE] =
     [0; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE];
 
-/// A file of this length, 1 MB, or longer is made longer than it was asked to be: by a 16th, up to 4 MB.
+/// A file of this length, 1 MB, or longer is made longer than it was asked to be: by a 16th, up to
+/// 4 MB.
 const AHEAD_FROM: u32 = 128;
 const AHEAD_PART: u32 = 16;
 const AHEAD_AT_MOST: u32 = 512;
 
-/// An existing relation file. Whoever uses it often keeps it: [`blocks`](RelFile::blocks) is then one load.
+/// An existing relation file. Whoever uses it often keeps it: [`blocks`](RelFile::blocks) is then
+/// one load.
 pub struct RelFile {
     id: FileId,
     path: Box<str>,
@@ -36,17 +38,19 @@ pub struct RelFile {
     handle: RwLock<Handle>,
     /// Used since the handle cache last looked.
     used: AtomicBool,
-    /// Written since the last sync. Set after the write, cleared before the sync: so whoever finds it clear
-    /// after a write of its own has returned knows that a sync began after that write.
+    /// Written since the last sync. Set after the write, cleared before the sync: so whoever finds
+    /// it clear after a write of its own has returned knows that a sync began after that write.
     dirty: AtomicBool,
     /// Blocks written since the system was last asked to send them to the device.
     unflushed: AtomicU32,
 }
 
-/// The blocks that the file has on disk: as many as count, or more, made ahead. Those that do not count yet are zeros.
+/// The blocks that the file has on disk: as many as count, or more, made ahead. Those that do not
+/// count yet are zeros.
 ///
-/// An index grows by a page at a time; so its next pages cost no call and no wait for whoever writes to the file. A crash
-/// leaves the blocks made ahead in the file, where they count: pages of zeros, as any crash between growing and using leaves.
+/// An index grows by a page at a time; so its next pages cost no call and no wait for whoever
+/// writes to the file. A crash leaves the blocks made ahead in the file, where they count: pages of
+/// zeros, as any crash between growing and using leaves.
 struct Made(u32);
 
 enum Handle {
@@ -141,8 +145,8 @@ impl RelFile {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// Closes the handle. What was written through it is synced first, so that no error of writing it back
-    /// goes to nobody.
+    /// Closes the handle. What was written through it is synced first, so that no error of writing
+    /// it back goes to nobody.
     pub(crate) fn close(&self) -> io::Result<()> {
         let open = match &*self.handle.read() {
             Handle::Open(file) => file.clone(),
@@ -209,7 +213,8 @@ impl RelFile {
         }
     }
 
-    /// As [`read`](Self::read), if that takes no waiting for the disk. False where it would, or fails.
+    /// As [`read`](Self::read), if that takes no waiting for the disk. False where it would, or
+    /// fails.
     pub(crate) fn read_at_once(
         &self,
         file: &dyn File,
@@ -323,7 +328,8 @@ impl RelFile {
         };
         self.set_dirty();
         if let Err(e) = result {
-            // Give back what it got of the space; if that fails too, the file ends in zeros that do not count.
+            // Give back what it got of the space; if that fails too, the file ends in zeros that do
+            // not count.
             let _ = file.set_len(at);
             return Err(match e.kind() {
                 io::ErrorKind::StorageFull => file_error(Action::Extend, &self.path, root_cause(e)),

@@ -1,11 +1,12 @@
 //! All relation files: `base/<FileId>`, by page.
 //!
-//! Every existing file that was touched has a [`RelFile`], small and kept until the file is removed. Open handles are
-//! bounded: past the bound the one not used for longest (by a clock) is synced if it must be, and closed.
+//! Every existing file that was touched has a [`RelFile`], small and kept until the file is
+//! removed. Open handles are bounded: past the bound the one not used for longest (by a clock) is
+//! synced if it must be, and closed.
 //!
-//! Any number of threads may read, write and sync one file at once. Two that extend the same file queue on it;
-//! each then looks at the length again. Callers see to it that nobody uses pages beyond a truncation or of a
-//! removed file.
+//! Any number of threads may read, write and sync one file at once. Two that extend the same file
+//! queue on it; each then looks at the length again. Callers see to it that nobody uses pages
+//! beyond a truncation or of a removed file.
 
 use crate::relfile::RelFile;
 use crate::{Disk, descriptors};
@@ -27,11 +28,12 @@ const SHARDS: usize = 64;
 pub struct RelFiles {
     disk: Arc<dyn Disk>,
     shards: [RwLock<HashMap<FileId, Arc<RelFile>>>; SHARDS],
-    /// Files whose handle is open, in the order of the clock; a removed one lingers until the hand comes.
+    /// Files whose handle is open, in the order of the clock; a removed one lingers until the hand
+    /// comes.
     open: Mutex<VecDeque<Arc<RelFile>>>,
     max_open: usize,
-    /// How long files are, as [`RelFiles::census`] last told or [`RelFiles::expect`] was told: of those that nobody has
-    /// touched since the start, what is known.
+    /// How long files are, as [`RelFiles::census`] last told or [`RelFiles::expect`] was told: of
+    /// those that nobody has touched since the start, what is known.
     lengths: Mutex<HashMap<FileId, u32>>,
     /// Files were made or removed since `base` was last synced.
     names_changed: AtomicBool,
@@ -81,7 +83,8 @@ impl RelFiles {
         if self.shard(id).read().contains_key(&id) {
             return Ok(());
         }
-        // Before it is seen and after it is made: whoever syncs the names of what he has seen syncs this one.
+        // Before it is seen and after it is made: whoever syncs the names of what he has seen syncs
+        // this one.
         self.names_changed.store(true, Ordering::Release);
         self.load(id, true)?;
         self.names_changed.store(true, Ordering::Release);
@@ -126,8 +129,9 @@ impl RelFiles {
         self.lengths.lock().extend(files.iter().copied());
     }
 
-    /// Every file there is, with the blocks that it has at least: what a later start must find if nothing that is logged after
-    /// the call makes a file shorter, and all that was written before the call has been synced.
+    /// Every file there is, with the blocks that it has at least: what a later start must find if
+    /// nothing that is logged after the call makes a file shorter, and all that was written before
+    /// the call has been synced.
     pub fn census(&self) -> Vec<(FileId, u32)> {
         let touched = self.files_where(|_| true);
         let mut lengths = self.lengths.lock();
@@ -159,8 +163,8 @@ impl RelFiles {
         file.read(&*self.handle(&file)?, page.block(), into)
     }
 
-    /// As [`read_page`](Self::read_page), if that takes no waiting for the disk: the system has the page in memory. False where it
-    /// has not, or where reading fails.
+    /// As [`read_page`](Self::read_page), if that takes no waiting for the disk: the system has the
+    /// page in memory. False where it has not, or where reading fails.
     pub fn read_page_at_once(&self, page: PageId, into: &mut [u8; PAGE_SIZE]) -> bool {
         let Ok(file) = self.file(page.file()) else {
             return false;
@@ -169,14 +173,15 @@ impl RelFiles {
             .is_ok_and(|handle| file.read_at_once(&*handle, page.block(), into))
     }
 
-    /// Writes neighbouring pages, `first` and those after it, which the file must have. Durable after the next sync.
+    /// Writes neighbouring pages, `first` and those after it, which the file must have. Durable
+    /// after the next sync.
     pub fn write_pages(&self, first: PageId, pages: &[[u8; PAGE_SIZE]]) -> io::Result<()> {
         let file = self.file(first.file())?;
         file.write(&*self.handle(&file)?, first.block(), pages)
     }
 
-    /// Has what was written to the file begin its way to the device if it is `blocks` or more since that was last done. Neither
-    /// waits nor makes anything durable.
+    /// Has what was written to the file begin its way to the device if it is `blocks` or more since
+    /// that was last done. Neither waits nor makes anything durable.
     pub fn flush_after(&self, id: FileId, blocks: u32) -> io::Result<()> {
         let file = self.file(id)?;
         file.flush_after(&*self.handle(&file)?, blocks);
@@ -201,7 +206,8 @@ impl RelFiles {
         file.truncate(&*self.handle(&file)?, blocks)
     }
 
-    /// Gives back what files were made longer ahead. For a server that stops: one that goes on would make it again.
+    /// Gives back what files were made longer ahead. For a server that stops: one that goes on
+    /// would make it again.
     pub fn trim(&self) -> io::Result<()> {
         for file in self.files_where(RelFile::is_ahead) {
             match self.handle(&file).and_then(|handle| file.trim(&*handle)) {
@@ -218,7 +224,8 @@ impl RelFiles {
         file.sync_with(&*self.handle(&file)?)
     }
 
-    /// Makes durable all that was written, made and removed before the call. Returns how many files were synced.
+    /// Makes durable all that was written, made and removed before the call. Returns how many files
+    /// were synced.
     ///
     /// After an error the files not yet synced are still to be synced.
     pub fn sync_all_dirty(&self) -> io::Result<usize> {

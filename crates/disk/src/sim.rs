@@ -1,15 +1,16 @@
 //! A disk in memory that forgets what was not synced, and fails when told to.
 //!
-//! What a crash may leave ([`SimDisk::crash_image`]) is what a POSIX file system with a journal for its own
-//! structures may leave:
+//! What a crash may leave ([`SimDisk::crash_image`]) is what a POSIX file system with a journal for
+//! its own structures may leave:
 //!
 //! * of the bytes written since a file's last sync, any 512-byte sectors, in no order;
 //! * of a file grown since, any length in between; of one cut since, either length;
-//! * of the names made, removed and renamed since their directory's last sync, any first few, in order;
+//! * of the names made, removed and renamed since their directory's last sync, any first few, in
+//!   order;
 //! * everything else as it was.
 //!
-//! A failed sync behaves as Linux's does: the sectors that it should have made durable are taken for written by
-//! later syncs, but are not, until they are written anew.
+//! A failed sync behaves as Linux's does: the sectors that it should have made durable are taken
+//! for written by later syncs, but are not, until they are written anew.
 
 mod content;
 mod fault;
@@ -36,7 +37,8 @@ pub struct SimDisk {
 }
 
 struct World {
-    /// Held shared by each operation and exclusively by `crash_image`: a crash is one moment for all files.
+    /// Held shared by each operation and exclusively by `crash_image`: a crash is one moment for
+    /// all files.
     moment: RwLock<()>,
     names: Mutex<Names>,
     faults: Mutex<Faults>,
@@ -73,8 +75,8 @@ impl SimDisk {
         }
     }
 
-    /// Another disk, holding what this one might hold after losing power now. The same seed chooses the same
-    /// losses. This one goes on undisturbed.
+    /// Another disk, holding what this one might hold after losing power now. The same seed chooses
+    /// the same losses. This one goes on undisturbed.
     pub fn crash_image(&self, seed: u64) -> SimDisk {
         let _moment = self.world.moment.write();
         let mut rng = Rng(seed);
@@ -92,13 +94,14 @@ impl SimDisk {
         self.world.faults.lock().clear();
     }
 
-    /// From now on files that would make the sum of all lengths exceed `bytes` cannot grow (ENOSPC).
+    /// From now on files that would make the sum of all lengths exceed `bytes` cannot grow
+    /// (ENOSPC).
     pub fn set_capacity(&self, bytes: u64) {
         self.world.capacity.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether files are in the system's memory from now on, so that nobody waits to [read](File::read_at_once) them. They are not at
-    /// first, nor in a crash image.
+    /// Whether files are in the system's memory from now on, so that nobody waits to
+    /// [read](File::read_at_once) them. They are not at first, nor in a crash image.
     pub fn set_cached(&self, cached: bool) {
         self.world.cached.store(cached, Ordering::Relaxed);
     }
@@ -355,7 +358,8 @@ impl File for SimFile {
     }
 }
 
-/// SplitMix64: small, and the same everywhere, so that a seed in a failing test means the same to everyone.
+/// SplitMix64: small, and the same everywhere, so that a seed in a failing test means the same to
+/// everyone.
 struct Rng(u64);
 
 impl Rng {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::{Disk, File};
 
-/// Another disk, each read, write and sync of which takes a given time longer. Names and lengths are not data: what
-/// asks for them is as quick as ever.
+/// Another disk, each read, write and sync of which takes a given time longer. Names and lengths
+/// are not data: what asks for them is as quick as ever.
 pub struct SlowDisk<D> {
     inner: D,
     pause: Duration,

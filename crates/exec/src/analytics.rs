@@ -1,8 +1,8 @@
 //! Big statements, run elsewhere: the door to the analytics pool.
 //!
-//! What runs there knows nothing of the session. So a [`Job`] carries all it may ask: the plan, its parameters, the
-//! snapshot, and what functions that are allowed there want of the session. An expression is evaluated by
-//! [`super::run::eval`], the very code of the row operators.
+//! What runs there knows nothing of the session. So a [`Job`] carries all it may ask: the plan, its
+//! parameters, the snapshot, and what functions that are allowed there want of the session. An
+//! expression is evaluated by [`super::run::eval`], the very code of the row operators.
 //!
 //! ```text
 //! session ── Job ──► Analytics::start ──► its own threads: scans, joins, groups, sorts (spilling)

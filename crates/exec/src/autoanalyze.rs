@@ -1,8 +1,9 @@
 //! ANALYZE that nobody asks for: of tables of which much has changed since the last one.
 //!
-//! It runs on the cleaner's thread, a session of its own for each round in which there is something to do. It takes only locks
-//! that are free, pauses as the cleaner does, and gives way to whoever waits for a lock that it has: the table is then
-//! left for the next round. Temporary tables are their session's own, and partitioned ones are analyzed by hand, as in PostgreSQL.
+//! It runs on the cleaner's thread, a session of its own for each round in which there is something
+//! to do. It takes only locks that are free, pauses as the cleaner does, and gives way to whoever
+//! waits for a lock that it has: the table is then left for the next round. Temporary tables are
+//! their session's own, and partitioned ones are analyzed by hand, as in PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;

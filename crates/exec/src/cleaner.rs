@@ -1,9 +1,11 @@
-//! The background cleaner: takes away what updates and deletes leave behind, before anybody asks for it.
+//! The background cleaner: takes away what updates and deletes leave behind, before anybody asks
+//! for it.
 //!
-//! It looks at every table's counters each `autovacuum_naptime` and cleans those that PostgreSQL's rule says are worth it
-//! (`autovacuum_vacuum_threshold`, `autovacuum_vacuum_scale_factor`), pausing by `autovacuum_vacuum_cost_delay`
-//! and `autovacuum_vacuum_cost_limit`. A table that somebody redefines is left for the next round. Then come the
-//! tables of which so much has changed that they are to be analyzed anew ([`autoanalyze`]).
+//! It looks at every table's counters each `autovacuum_naptime` and cleans those that PostgreSQL's
+//! rule says are worth it (`autovacuum_vacuum_threshold`, `autovacuum_vacuum_scale_factor`),
+//! pausing by `autovacuum_vacuum_cost_delay` and `autovacuum_vacuum_cost_limit`. A table that
+//! somebody redefines is left for the next round. Then come the tables of which so much has changed
+//! that they are to be analyzed anew ([`autoanalyze`]).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -129,7 +131,8 @@ fn worker(engine: &Engine, catalog: &Catalog) -> throng_txn::Session {
     })
 }
 
-/// Cleans the heap of a database's definitions, which no table names, unless the database is about to change or go.
+/// Cleans the heap of a database's definitions, which no table names, unless the database is about
+/// to change or go.
 fn clean_definitions<F: FnMut() -> bool>(
     engine: &Engine,
     database: &Database,

@@ -1,8 +1,9 @@
 //! What a running statement may say to whoever asked for it.
 //!
-//! A session produces rows, tags and notices and consumes COPY data; the server's network code is the one real
-//! implementation and turns each call into a protocol message in an output buffer. Nothing here is sent until `flush`
-//! or until the connection has no more input, so a whole batch of messages leaves in one write.
+//! A session produces rows, tags and notices and consumes COPY data; the server's network code is
+//! the one real implementation and turns each call into a protocol message in an output buffer.
+//! Nothing here is sent until `flush` or until the connection has no more input, so a whole batch
+//! of messages leaves in one write.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -50,7 +51,8 @@ impl RowShape {
         }
     }
 
-    /// How the client's protocol tells the columns: worked out once, for a shape lives as long as its statement is known.
+    /// How the client's protocol tells the columns: worked out once, for a shape lives as long as
+    /// its statement is known.
     pub fn told(&self, as_bytes: impl FnOnce(&RowShape) -> Vec<u8>) -> &[u8] {
         self.told.get_or_init(|| as_bytes(self).into_boxed_slice())
     }
@@ -58,14 +60,16 @@ impl RowShape {
 
 pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
-/// Bytes after which a statement should let the client drain: `if client.backlog() > HIGH_WATER { client.flush().await? }`.
+/// Bytes after which a statement should let the client drain: `if client.backlog() > HIGH_WATER {
+/// client.flush().await? }`.
 pub const HIGH_WATER: usize = 64 * 1024;
 
 pub trait Client {
     fn row_description(&mut self, shape: &RowShape);
     /// The columns told last come to nothing: their statement failed before its first row.
     fn take_back(&mut self, _shape: &RowShape) {}
-    /// Fails only where a value cannot be sent in the asked format. `ctx` has the settings that shape text output.
+    /// Fails only where a value cannot be sent in the asked format. `ctx` has the settings that
+    /// shape text output.
     fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()>;
     fn command_complete(&mut self, tag: &str);
     /// Takes back the tag that was told last, if it has not left, for what is to come before it.
@@ -88,8 +92,8 @@ pub trait Client {
     fn notification(&mut self, pid: i32, notification: &Notification);
 
     fn copy_in_start(&mut self, format: Format, columns: usize);
-    /// Appends the COPY data that is there, or the next to come, at no particular boundary; false after CopyDone. A CopyFail is a
-    /// 57014 error.
+    /// Appends the COPY data that is there, or the next to come, at no particular boundary; false
+    /// after CopyDone. A CopyFail is a 57014 error.
     fn copy_read<'a>(&'a mut self, into: &'a mut Vec<u8>) -> ClientFuture<'a, bool>;
     fn copy_out_start(&mut self, format: Format, columns: usize);
     fn copy_data(&mut self, bytes: &[u8]);

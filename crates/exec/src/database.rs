@@ -1,13 +1,15 @@
-//! The databases of an engine: each has its definitions, what is published of them, and a heap that they are kept in.
+//! The databases of an engine: each has its definitions, what is published of them, and a heap that
+//! they are kept in.
 //!
 //! ```text
 //! Databases ──┬─ postgres ── its definitions, and what all databases share (roles, memberships, the databases)
 //!             ├─ template1 ─ its definitions │ the same shared ones, in memory
 //!             └─ …
 //! ```
-//! A session sees one catalog: its database's own objects and the shared ones. A change of a shared object is written to the
-//! heap of the first database and published in every catalog. Everything below definitions (pages, transactions, locks, the
-//! log) knows nothing of databases: numbers of objects and files are given out for all of them.
+//! A session sees one catalog: its database's own objects and the shared ones. A change of a shared
+//! object is written to the heap of the first database and published in every catalog. Everything
+//! below definitions (pages, transactions, locks, the log) knows nothing of databases: numbers of
+//! objects and files are given out for all of them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -48,7 +50,8 @@ pub(crate) struct Own<C> {
     pub over: u64,
 }
 
-/// Whether a catalog has what these changes made. The numbers of statistics may come out of their text rounded.
+/// Whether a catalog has what these changes made. The numbers of statistics may come out of their
+/// text rounded.
 fn has_changes(catalog: &Catalog, changes: &[Change]) -> bool {
     let mut seen = HashSet::new();
     let mut last = changes.iter().rev().filter(|c| seen.insert(c.oid()));
@@ -78,7 +81,8 @@ pub(crate) struct Database {
     /// LISTEN hears what is said in the same database.
     pub notifier: Arc<Notifier>,
     catalog: RwLock<Arc<Catalog>>,
-    /// The published catalog's version: one load tells a session whether the catalog it has is the current one.
+    /// The published catalog's version: one load tells a session whether the catalog it has is the
+    /// current one.
     version: AtomicU64,
     ended: PerThread<Ended>,
     /// Nobody may enter.
@@ -122,8 +126,8 @@ impl Database {
         Ok(())
     }
 
-    /// The same where the transaction's own definitions are at hand: they are taken as they are unless others have published
-    /// meanwhile, so that it takes no longer the more they are.
+    /// The same where the transaction's own definitions are at hand: they are taken as they are
+    /// unless others have published meanwhile, so that it takes no longer the more they are.
     fn publish_own(&self, changes: &[Change], own: Option<Own<Arc<Catalog>>>) -> Result<()> {
         let mut current = self.catalog.write();
         let catalog = match own {
@@ -254,7 +258,8 @@ impl Databases {
         }
     }
 
-    /// Makes a committed transaction's definitions everybody's whom they concern. To be called while its locks are held.
+    /// Makes a committed transaction's definitions everybody's whom they concern. To be called
+    /// while its locks are held.
     ///
     /// # Errors
     /// XX001 for a definition that cannot be read.

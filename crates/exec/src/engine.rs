@@ -44,7 +44,8 @@ pub struct EngineConfig {
     /// Server-wide values of settings, later ones winning.
     pub settings: Vec<(String, String)>,
     pub passwords: Passwords,
-    /// Called when a write or a sync has failed: from then on nothing more can be written, and a restart is due.
+    /// Called when a write or a sync has failed: from then on nothing more can be written, and a
+    /// restart is due.
     pub storage_failed: Tell,
 }
 
@@ -79,7 +80,8 @@ pub struct Engine {
     pub(crate) sys: Arc<TxnSystem>,
     pub(crate) store: Store,
     pub(crate) passwords: Passwords,
-    /// When the server started, and when the configuration was last read: microseconds since 2000-01-01 UTC.
+    /// When the server started, and when the configuration was last read: microseconds since
+    /// 2000-01-01 UTC.
     pub(crate) started: i64,
     loaded: AtomicI64,
     pub(crate) databases: Databases,
@@ -170,7 +172,8 @@ fn choose_forms(settings: &ServerSettings) -> Result<()> {
     Ok(())
 }
 
-/// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us` or fragile by `lab_disk_fault`.
+/// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us` or fragile
+/// by `lab_disk_fault`.
 fn open_disk(data: &Path, settings: &ServerSettings, failed: Tell) -> Result<Arc<dyn Disk>> {
     let reading: Reading = chosen(settings, Id::LabRead);
     let pause = Duration::from_micros(settings.int(Id::LabSlowDisk) as u64);
@@ -222,7 +225,8 @@ impl Engine {
         let databases = Databases::open(first, load)?;
         for database in databases.all() {
             for object in database.catalog().objects() {
-                // A type that a user made has an oid in a range of its own; the counter's share of it is its number.
+                // A type that a user made has an oid in a range of its own; the counter's share of
+                // it is its number.
                 let oid = object.oid();
                 sys.note_oid(made::serial(oid).unwrap_or(oid));
             }
@@ -253,7 +257,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What big queries run on from now on; without it they run on the row operators. Only the first one given counts.
+    /// What big queries run on from now on; without it they run on the row operators. Only the
+    /// first one given counts.
     pub fn set_analytics(&self, analytics: Arc<dyn Analytics>) {
         // A second one finds its place taken, and is dropped.
         let _ = self.analytics.set(analytics);
@@ -275,7 +280,8 @@ impl Engine {
         self.sys.shutdown()
     }
 
-    /// Takes the values of a configuration file read anew; what was given at start wins, as does what needs a restart.
+    /// Takes the values of a configuration file read anew; what was given at start wins, as does
+    /// what needs a restart.
     pub fn reload(&self, file: Vec<(String, String)>) -> Result<()> {
         let mut settings = server_settings(&file, Source::ConfigurationFile)?;
         for (name, value) in &self.given {

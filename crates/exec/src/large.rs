@@ -1,7 +1,7 @@
 //! Values too large for their row, on the way in and out.
 //!
-//! A row that would not fit a page gives up its longest values, one after another, to pages of their own; in the row a
-//! 16-byte reference stays.
+//! A row that would not fit a page gives up its longest values, one after another, to pages of
+//! their own; in the row a 16-byte reference stays.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use throng_buffer::{Try, retry};
 use throng_types::row::{Phys, REFERENCE_LEN, RowLayout, encode_row};
 use throng_types::{Datum, Error, Result, shared};
 
-/// The longest row a page takes; a longer one gives up values. Each value outside takes whole pages, so none is moved early.
+/// The longest row a page takes; a longer one gives up values. Each value outside takes whole
+/// pages, so none is moved early.
 pub const LONGEST_ROW: usize = 8128;
 /// Values shorter than this stay: a reference would save little.
 const SHORTEST_MOVED: usize = 4 * REFERENCE_LEN;
@@ -88,7 +89,8 @@ pub async fn encode(
     Ok(bytes)
 }
 
-/// The bytes of a value that is stored as it is in memory, where no row has room for it: it goes page by page from there.
+/// The bytes of a value that is stored as it is in memory, where no row has room for it: it goes
+/// page by page from there.
 #[inline]
 fn stored_bytes(value: &Datum) -> Option<&[u8]> {
     let bytes = match value {

@@ -1,4 +1,5 @@
-//! When each table was last cleaned and looked at, how much it has changed since, and whether that is enough to do it again.
+//! When each table was last cleaned and looked at, how much it has changed since, and whether that
+//! is enough to do it again.
 //!
 //! ```text
 //! changes counted (RelCounts, a core's own lines) ──┬── minus those at the last ANALYZE ─► n_mod_since_analyze
@@ -73,7 +74,8 @@ impl Maintenance {
         }
     }
 
-    /// A table was looked at. `changes`: those of its heap that were seen; none where some columns were passed over.
+    /// A table was looked at. `changes`: those of its heap that were seen; none where some columns
+    /// were passed over.
     pub fn analyzed(&self, table: &TableDef, by: By, began: i64, changes: Option<u64>) {
         let mut records = self.records.lock();
         let record = records.entry(table.oid).or_default();

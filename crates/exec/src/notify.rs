@@ -3,13 +3,15 @@
 //! ```text
 //! NOTIFY ──▶ the transaction's outbox ──commit──▶ mailboxes of the channel's listeners ──idle──▶ their clients
 //! ```
-//! A commit puts its notifications into the mailboxes itself, right after it has become visible, and wakes the listeners. There
-//! is no queue that all share, and no lock that a notifying commit holds while its log is flushed: PostgreSQL orders such
-//! commits by one (`PreCommit_Notify`), so that they flush one by one. Here transactions that commit at the same moment may be
-//! told in either order; one that began after another's commit was answered is always told after it.
+//! A commit puts its notifications into the mailboxes itself, right after it has become visible,
+//! and wakes the listeners. There is no queue that all share, and no lock that a notifying commit
+//! holds while its log is flushed: PostgreSQL orders such commits by one (`PreCommit_Notify`), so
+//! that they flush one by one. Here transactions that commit at the same moment may be told in
+//! either order; one that began after another's commit was answered is always told after it.
 //!
-//! What waits is there once, however many it waits for: in memory, and past [`MOST_IN_MEMORY`] in a file without a name. It is
-//! bounded: a commit that would bring it past [`MOST_BYTES`], which is PostgreSQL's queue, is refused.
+//! What waits is there once, however many it waits for: in memory, and past [`MOST_IN_MEMORY`] in a
+//! file without a name. It is bounded: a commit that would bring it past [`MOST_BYTES`], which is
+//! PostgreSQL's queue, is refused.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -93,7 +95,8 @@ struct Mailbox {
     waker: WakerSlot,
 }
 
-/// The file for what is too much for memory; it begins anew whenever nothing in it is wanted any more.
+/// The file for what is too much for memory; it begins anew whenever nothing in it is wanted any
+/// more.
 #[derive(Default)]
 struct Overflow {
     file: Option<Arc<File>>,
@@ -273,7 +276,8 @@ impl Notifier {
     }
 }
 
-/// Room for the notifications of a transaction that commits; given back when they are in the mailboxes, or never will be.
+/// Room for the notifications of a transaction that commits; given back when they are in the
+/// mailboxes, or never will be.
 pub struct Reservation {
     notifier: Arc<Notifier>,
     bytes: usize,
@@ -286,7 +290,8 @@ impl Drop for Reservation {
     }
 }
 
-/// A session as a listener. When it goes it listens to nothing, and what it was not told is forgotten.
+/// A session as a listener. When it goes it listens to nothing, and what it was not told is
+/// forgotten.
 pub struct Listener {
     notifier: Arc<Notifier>,
     mailbox: Arc<Mailbox>,

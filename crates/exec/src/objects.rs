@@ -1,8 +1,10 @@
-//! Where the definitions of a database are kept: one real heap of rows (oid, kind, definition as JSON).
+//! Where the definitions of a database are kept: one real heap of rows (oid, kind, definition as
+//! JSON).
 //!
-//! DDL writes here under its own transaction, so definitions have its atomicity, its durability and its isolation with no
-//! code of their own. The heap of the first database has a file number no other file can get, and rows of what all databases
-//! share. A heap is read whole at start, so its index needs no file ([`Places`]).
+//! DDL writes here under its own transaction, so definitions have its atomicity, its durability and
+//! its isolation with no code of their own. The heap of the first database has a file number no
+//! other file can get, and rows of what all databases share. A heap is read whole at start, so its
+//! index needs no file ([`Places`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +31,8 @@ const JSON: usize = 2;
 
 /// Where rows of each object begin: the heap's index.
 ///
-/// As in any index a place may be that of a version that nobody sees, or of another object's row, for which the slot was free.
+/// As in any index a place may be that of a version that nobody sees, or of another object's row,
+/// for which the slot was free.
 #[derive(Default)]
 pub struct Places(Mutex<Noted>);
 
@@ -114,7 +117,8 @@ fn create(sys: &TxnSystem, store: &Store) -> Result<Loaded> {
     });
     let txn = session.begin(Isolation::ReadCommitted);
     txn.xid();
-    // A start that was cut off may have left rows of a transaction that never committed; they are dead.
+    // A start that was cut off may have left rows of a transaction that never committed; they are
+    // dead.
     let objects = Catalog::initial_objects();
     let places = futures_block_on(fill(store, &txn, builtin::DEFINITIONS, &objects))?;
     futures_block_on(txn.commit(true))?;
@@ -204,7 +208,8 @@ fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
     Object::from_json(kind, json)
 }
 
-/// Writes changed definitions under `txn`: of each object what it is in the end. What all databases share goes to the first.
+/// Writes changed definitions under `txn`: of each object what it is in the end. What all databases
+/// share goes to the first.
 ///
 /// # Errors
 /// What reading and writing rows give; XX000 where somebody else has changed an object.
@@ -265,7 +270,8 @@ async fn write_one(store: &Store, txn: &Txn, database: &Database, change: &Chang
 
 /// The visible row of an object.
 async fn find(places: &Places, heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
-    // What earlier commands of this transaction wrote is seen; others' changes are kept out by the object's lock.
+    // What earlier commands of this transaction wrote is seen; others' changes are kept out by the
+    // object's lock.
     let snapshot = txn.latest_snapshot();
     let mut bytes = Vec::new();
     for root in places.of(oid) {

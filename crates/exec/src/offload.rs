@@ -1,13 +1,14 @@
-//! Threads that compute what takes long by itself, so that an event loop goes on with its other sessions: single values, and what
-//! long statements mean.
+//! Threads that compute what takes long by itself, so that an event loop goes on with its other
+//! sessions: single values, and what long statements mean.
 //!
 //! ```text
 //! eval ─ long arguments, or longer than a turn ─► Stop::Long ─► run: a thread computes ─► Effect::Computed ─► eval again, finds it
 //! aggregate ─ the end of a long state ──────────► Stop::Long ─► run: a thread computes ─► Ending ──────────► end again, finds it
 //!                                                                 ▲ told when nobody waits any longer: cancel, timeout, a client gone
 //! ```
-//! The threads have a tenth of a loop's weight. There are as many as jobs, up to a bound; those past it wait in order. A
-//! function that asks the session or the catalog for something cannot be computed here, and is where it was asked for.
+//! The threads have a tenth of a loop's weight. There are as many as jobs, up to a bound; those
+//! past it wait in order. A function that asks the session or the catalog for something cannot be
+//! computed here, and is where it was asked for.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,8 @@ use crate::run::routine::CallPlace;
 use crate::run::{Cx, Step, Stop};
 use crate::session::Effect;
 
-/// A tenth of an event loop's weight: nobody's statement stands still while the loops have all to do.
+/// A tenth of an event loop's weight: nobody's statement stands still while the loops have all to
+/// do.
 const NICENESS: i32 = 10;
 
 /// Values computed at a time, however many cores there are.
@@ -148,7 +150,8 @@ pub enum Outcome {
     AsksSession,
 }
 
-/// Where a call stands: its arguments in the plan, and the place in the log of effects where their evaluation began.
+/// Where a call stands: its arguments in the plan, and the place in the log of effects where their
+/// evaluation began.
 #[derive(Clone, Copy)]
 pub struct Site<'e> {
     pub args: &'e [Expr],
@@ -156,7 +159,8 @@ pub struct Site<'e> {
 }
 
 impl Site<'_> {
-    /// The place by which an answer is found where the arguments may be others when they are computed again.
+    /// The place by which an answer is found where the arguments may be others when they are
+    /// computed again.
     fn place(&self) -> Option<CallPlace> {
         let varies = |e: &Expr| throng_sql::plan::is_volatile(e) || matches!(e, Expr::SubPlan(_));
         let vary = self.args.iter().any(|arg| arg.any(&mut |e| varies(e)));
@@ -232,7 +236,8 @@ pub fn answered(site: Site<'_>, cx: &Cx) -> Option<Datum> {
     }
 }
 
-/// Calls a function here if that does not take long, else finds what it has given elsewhere, or stops for it.
+/// Calls a function here if that does not take long, else finds what it has given elsewhere, or
+/// stops for it.
 #[inline]
 pub fn call(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Step<Datum> {
     if callee.is_for_another_thread(args) || cx.env.effects.has_more() {
@@ -404,8 +409,8 @@ async fn run(callee: Callee, args: Arc<[Datum]>, env: Env<'_>) -> Result<Option<
     aside(work, env.eval, None, env.cancel).await
 }
 
-/// What `work` gives on one of the threads; None where it asks the session. It may ask the `definitions`, where they are all that the
-/// session's names mean.
+/// What `work` gives on one of the threads; None where it asks the session. It may ask the
+/// `definitions`, where they are all that the session's names mean.
 ///
 /// # Errors
 /// Its own, and what interrupts the statement.
@@ -502,7 +507,8 @@ impl Pool {
                 .name("values".into())
                 .stack_size(stack::SIZE)
                 .spawn(|| self.work());
-            // Without it the others come to the job in time; the first is tried again with the next job.
+            // Without it the others come to the job in time; the first is tried again with the next
+            // job.
             if thread.is_ok() {
                 queue.threads += 1;
             }
@@ -539,7 +545,8 @@ impl Pool {
     }
 }
 
-/// What stands for the session where there is none: it knows the time, and notes that it was asked for more.
+/// What stands for the session where there is none: it knows the time, and notes that it was asked
+/// for more.
 struct Outside {
     transaction: i64,
     statement: i64,

@@ -5,12 +5,12 @@
 //! | event loops, analytics workers | each bound to a core of its own, in turn | where the kernel puts them |
 //! | log, checkpoint, pages, cleaner, blocking calls | anywhere on the server's cores | where the kernel puts them |
 //!
-//! Threads that wait most of the time are bound to no single core: the flusher would wait for the loop that computes there
-//! while another core is idle. A thread starts with the cores of the one that starts it, so it is enough to confine the
-//! first.
+//! Threads that wait most of the time are bound to no single core: the flusher would wait for the
+//! loop that computes there while another core is idle. A thread starts with the cores of the one
+//! that starts it, so it is enough to confine the first.
 //!
-//! With `lab_numa = split` the nodes are those of the server's cores (`/sys/devices/system/node`), or made up by
-//! `lab_fake_nodes`; with `shared`, or on a machine of one node, there is one.
+//! With `lab_numa = split` the nodes are those of the server's cores (`/sys/devices/system/node`),
+//! or made up by `lab_fake_nodes`; with `shared`, or on a machine of one node, there is one.
 
 use throng_sql::settings::{Id, ServerSettings, Source};
 use throng_sync::Nodes;
@@ -64,8 +64,8 @@ impl Placement {
         self.nodes.clone()
     }
 
-    /// Binds the calling thread to one of the cores, if threads are bound here. Best effort: a thread that is not bound
-    /// wanders, which costs nothing but time.
+    /// Binds the calling thread to one of the cores, if threads are bound here. Best effort: a
+    /// thread that is not bound wanders, which costs nothing but time.
     pub fn bind(&self, core: usize) {
         if self.pinned
             && let Err(e) = pin_current_thread(core)
@@ -74,7 +74,8 @@ impl Placement {
         }
     }
 
-    /// Keeps the calling thread, and those that it starts, on the server's cores, if threads are bound here. Best effort.
+    /// Keeps the calling thread, and those that it starts, on the server's cores, if threads are
+    /// bound here. Best effort.
     pub fn confine(&self) {
         if self.pinned
             && let Err(e) = confine_current_thread(&self.cores)

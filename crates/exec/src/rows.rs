@@ -38,7 +38,8 @@ impl<'a> PageRows<'a> {
         self.end
     }
 
-    /// Replaces `out` by the rows of the next page, values kept elsewhere fetched; false at the end.
+    /// Replaces `out` by the rows of the next page, values kept elsewhere fetched; false at the
+    /// end.
     pub async fn next(&mut self, out: &mut Vec<(RowRef, Row)>) -> Result<bool> {
         out.clear();
         if self.block >= self.end {

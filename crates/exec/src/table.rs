@@ -1,7 +1,7 @@
 //! A table as the executor uses it: its heap, how its rows lie in bytes, its indexes' trees.
 //!
-//! Made from the catalog's definition once per event loop and found again by the definition's address, so that a
-//! statement neither locks nor counts references that other cores touch.
+//! Made from the catalog's definition once per event loop and found again by the definition's
+//! address, so that a statement neither locks nor counts references that other cores touch.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -36,7 +36,8 @@ pub struct Table {
 pub struct Index {
     pub def: Arc<IndexDef>,
     pub tree: BTree,
-    /// Places of the key columns in the table's row, from 0; from [`COMPUTED`] on, in the index's expressions.
+    /// Places of the key columns in the table's row, from 0; from [`COMPUTED`] on, in the index's
+    /// expressions.
     pub columns: Vec<usize>,
     pub orders: Vec<KeyOrder>,
 }
@@ -54,7 +55,8 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// Entries kept by one thread before it starts afresh: a bound on memory, far above what is in use at once.
+/// Entries kept by one thread before it starts afresh: a bound on memory, far above what is in use
+/// at once.
 const MOST_CACHED: usize = 10_000;
 
 impl Table {
@@ -104,7 +106,8 @@ impl Table {
         })
     }
 
-    /// Replaces `out` by the row's first `wanted` columns; values kept outside the row are still references.
+    /// Replaces `out` by the row's first `wanted` columns; values kept outside the row are still
+    /// references.
     pub fn decode(&self, row: &[u8], wanted: usize, out: &mut Vec<Datum>) -> Result<()> {
         out.clear();
         self.layout.decode_first(row, wanted, out)?;
@@ -119,7 +122,8 @@ impl Table {
         Ok(())
     }
 
-    /// Puts values of a row into `out`, of each wanted column at the place beside it: see [`RowLayout::decode_into`].
+    /// Puts values of a row into `out`, of each wanted column at the place beside it: see
+    /// [`RowLayout::decode_into`].
     pub fn decode_into(
         &self,
         row: &[u8],
@@ -227,13 +231,15 @@ impl Index {
         index
     }
 
-    /// Replaces `key` by the key of a whole row, in an index without expressions; true if one of its columns is NULL.
+    /// Replaces `key` by the key of a whole row, in an index without expressions; true if one of
+    /// its columns is NULL.
     pub fn key(&self, row: &[Datum], key: &mut Vec<u8>) -> Result<bool> {
         key.clear();
         self.append_key(row, &[], key)
     }
 
-    /// Appends the key of a whole row, for which the expressions have these values, to `keys`; true if a part is NULL.
+    /// Appends the key of a whole row, for which the expressions have these values, to `keys`; true
+    /// if a part is NULL.
     pub fn append_key(
         &self,
         row: &[Datum],

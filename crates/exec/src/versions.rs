@@ -1,7 +1,8 @@
 //! Replacing and deleting rows together with what they keep elsewhere.
 //!
-//! What [`throng_txn::rows`] does for a version, [`Heap::drop_large`] does for each large value that it had and its successor has
-//! not: older snapshots still read them, and vacuum frees them with the version.
+//! What [`throng_txn::rows`] does for a version, [`Heap::drop_large`] does for each large value
+//! that it had and its successor has not: older snapshots still read them, and vacuum frees them
+//! with the version.
 
 use throng_access::heap::NewVersion;
 use throng_access::heap::large::LargeRef;

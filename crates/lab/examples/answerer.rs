@@ -1,6 +1,7 @@
-//! The constant answerer for clients that are not the bench's own: `answerer ADDRESS CONNECTIONS` answers at ADDRESS, which is HOST:PORT
-//! or the path of a Unix socket, on as many threads as there are cores, until the connections have ended. Before them one comes alone,
-//! as `pgbench`'s first does.
+//! The constant answerer for clients that are not the bench's own: `answerer ADDRESS CONNECTIONS`
+//! answers at ADDRESS, which is HOST:PORT or the path of a Unix socket, on as many threads as there
+//! are cores, until the connections have ended. Before them one comes alone, as `pgbench`'s first
+//! does.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,11 +1,11 @@
 //! What a case of the laboratory is, and which there are.
 //!
-//! A [`Case`] describes an experiment and prepares one [`Bench`] for each variant; the runner then gives the
-//! benches turns, one at a time. A case measures and nothing else: rounds, order, medians, fits and verdicts are
-//! the runner's.
+//! A [`Case`] describes an experiment and prepares one [`Bench`] for each variant; the runner then
+//! gives the benches turns, one at a time. A case measures and nothing else: rounds, order,
+//! medians, fits and verdicts are the runner's.
 //!
-//! To add one: a file in `case/`, a type that implements [`Case`], a line in [`ALL`]. `case/atomics.rs` is the
-//! shortest example.
+//! To add one: a file in `case/`, a type that implements [`Case`], a line in [`ALL`].
+//! `case/atomics.rs` is the shortest example.
 
 use std::path::Path;
 use std::time::Duration;
@@ -80,7 +80,8 @@ pub trait Case: Sync {
         Axis::Clients
     }
 
-    /// Points on that axis when the user names none, ascending. `cores` is how many this process may use.
+    /// Points on that axis when the user names none, ascending. `cores` is how many this process
+    /// may use.
     fn default_clients(&self, cores: usize) -> Vec<usize>;
 
     /// What was published, to be held against what is measured here; the first is the main one.
@@ -88,8 +89,8 @@ pub trait Case: Sync {
         Vec::new()
     }
 
-    /// Parts of function names (`throng_sync::spin`) that are the structure under test: samples with one of them
-    /// anywhere on their stack count as inside it.
+    /// Parts of function names (`throng_sync::spin`) that are the structure under test: samples
+    /// with one of them anywhere on their stack count as inside it.
     fn functions(&self) -> &'static [&'static str] {
         &[]
     }
@@ -99,15 +100,16 @@ pub trait Case: Sync {
         Pace::default()
     }
 
-    /// Builds what the variant needs and warms it up. Called once a variant, before the first turn of any; the
-    /// benches then live side by side until all turns are done, so an idle one must be quiet.
+    /// Builds what the variant needs and warms it up. Called once a variant, before the first turn
+    /// of any; the benches then live side by side until all turns are done, so an idle one must be
+    /// quiet.
     fn prepare(&self, variant: &Variant, setup: &Setup) -> Result<Box<dyn Bench>>;
 }
 
 /// One variant, ready to run. Dropping it must leave nothing behind (processes, files).
 pub trait Bench {
-    /// Runs the load once. The measured time is [`Sample::elapsed`], near `turn.duration`; warming up within is
-    /// the bench's affair.
+    /// Runs the load once. The measured time is [`Sample::elapsed`], near `turn.duration`; warming
+    /// up within is the bench's affair.
     fn run(&mut self, turn: &Turn) -> Result<Sample>;
 
     /// The processes whose stacks are worth sampling; this one if the load runs in it.
@@ -127,7 +129,8 @@ pub struct About {
     pub source: &'static str,
     /// What one operation is, in the plural: "snapshots", "transactions".
     pub operations: &'static str,
-    /// What [`Sample::inside`] is a share of, to follow "share of": "the clients' time in the lock".
+    /// What [`Sample::inside`] is a share of, to follow "share of": "the clients' time in the
+    /// lock".
     pub inside: &'static str,
 }
 
@@ -160,7 +163,8 @@ pub enum Role {
 pub enum Axis {
     /// Threads or connections that load the structure: the scalability law applies.
     Clients,
-    /// Something else, in the plural ("sessions"): throughput is plotted against it, and no law is fitted.
+    /// Something else, in the plural ("sessions"): throughput is plotted against it, and no law is
+    /// fitted.
     Other(&'static str),
 }
 
@@ -171,7 +175,8 @@ pub struct Effect {
     pub was: &'static str,
     pub became: &'static str,
     pub metric: Metric,
-    /// How many times better `became` was, as published; below 1 where it was worse. None where no figure is given.
+    /// How many times better `became` was, as published; below 1 where it was worse. None where no
+    /// figure is given.
     pub published: Option<f64>,
     /// That figure in the source's words: "805 to 3,800 TPS with 100 clients".
     pub figure: &'static str,

@@ -28,7 +28,8 @@ pub struct Lab {
     /// Seconds of each turn [default: what makes the whole run about a minute].
     #[arg(long, value_name = "N")]
     pub seconds: Option<f64>,
-    /// How often each variant is measured with each number of clients [default: the case's own, mostly 5].
+    /// How often each variant is measured with each number of clients [default: the case's own,
+    /// mostly 5].
     #[arg(long, value_name = "N")]
     pub rounds: Option<usize>,
     /// Variants to compare [default: all].
@@ -42,8 +43,8 @@ pub struct Lab {
     pub report: Option<PathBuf>,
 }
 
-/// Runs the command. What is found goes to standard output, everything else to standard error; the status is 2
-/// where the command line asks for what is not there, 1 where the experiment failed.
+/// Runs the command. What is found goes to standard output, everything else to standard error; the
+/// status is 2 where the command line asks for what is not there, 1 where the experiment failed.
 pub fn run(args: &Lab) -> ExitCode {
     match obey(args) {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,8 +5,8 @@
 //!                          └── operations are counted here ──┘
 //! ```
 //!
-//! A worker counts on its own stack and publishes once, at its end, so that the crew adds no shared line but the
-//! stop flag, which all read and nobody writes meanwhile.
+//! A worker counts on its own stack and publishes once, at its end, so that the crew adds no shared
+//! line but the stop flag, which all read and nobody writes meanwhile.
 
 use std::cell::Cell;
 use std::sync::RwLock;
@@ -19,8 +19,9 @@ use throng_sync::CachePadded;
 use crate::case::{Sample, Turn};
 use crate::{Error, Result};
 
-/// One operation in this many is timed by [`Worker::step`]: two clock reads cost about as much as the fastest
-/// things measured here, and must not be most of what is measured. A prime, to fall into no pattern.
+/// One operation in this many is timed by [`Worker::step`]: two clock reads cost about as much as
+/// the fastest things measured here, and must not be most of what is measured. A prime, to fall
+/// into no pattern.
 const TIMED: u64 = 61;
 
 /// One thread of a crew.
@@ -71,7 +72,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does `n` operations at once, between two looks at the stop flag; times the first as [`Worker::step`] does.
+    /// Does `n` operations at once, between two looks at the stop flag; times the first as
+    /// [`Worker::step`] does.
     #[inline]
     pub fn steps(&self, n: u64, operation: impl Fn()) {
         self.step(&operation);
@@ -95,8 +97,8 @@ impl<'a> Worker<'a> {
 
 /// Runs `work` on `turn.clients` threads for `turn.duration`.
 ///
-/// `work` is called once a thread and must return soon after [`Worker::goes_on`] says no. The sample's latencies
-/// and its share inside are those of [`Worker::step`], where it was used.
+/// `work` is called once a thread and must return soon after [`Worker::goes_on`] says no. The
+/// sample's latencies and its share inside are those of [`Worker::step`], where it was used.
 pub fn run(turn: &Turn, work: impl Fn(&Worker<'_>) + Sync) -> Result<Sample> {
     let stop = CachePadded::new(AtomicBool::new(false));
     // Held for writing until all are there; whoever comes reads it once.

@@ -1,8 +1,8 @@
 //! What Ctrl-C and SIGTERM leave behind: nothing.
 //!
-//! A run may have a server with its data in a temporary directory. Destructors do not run when a signal ends
-//! the process, so the signals are taken by a thread that ends the children, removes the directory and then
-//! ends the process as the signal would have.
+//! A run may have a server with its data in a temporary directory. Destructors do not run when a
+//! signal ends the process, so the signals are taken by a thread that ends the children, removes
+//! the directory and then ends the process as the signal would have.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,11 +15,12 @@ const SIGNALLED: i32 = 128;
 const TRIES: u32 = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// From here on SIGINT and SIGTERM remove `directory` before they end the process. To be called before other
-/// threads are started, which inherit what this one blocks; started processes do not.
+/// From here on SIGINT and SIGTERM remove `directory` before they end the process. To be called
+/// before other threads are started, which inherit what this one blocks; started processes do not.
 pub fn clears(directory: PathBuf) -> Result<()> {
     let signals = [libc::SIGINT, libc::SIGTERM];
-    // SAFETY: the set is made by sigemptyset before anything reads it, and the calls write to it alone.
+    // SAFETY: the set is made by sigemptyset before anything reads it, and the calls write to it
+    // alone.
     let set = unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
@@ -37,7 +38,8 @@ pub fn clears(directory: PathBuf) -> Result<()> {
     thread
         .spawn(move || {
             let mut signal = 0;
-            // SAFETY: the set is valid and blocked in every thread, and the number is ours to write to.
+            // SAFETY: the set is valid and blocked in every thread, and the number is ours to write
+            // to.
             if unsafe { libc::sigwait(&set, &mut signal) } == 0 {
                 end_children();
                 let mut left = TRIES;

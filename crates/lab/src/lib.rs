@@ -1,5 +1,5 @@
-//! The laboratory: each structure that once collapsed, the one that replaced it and one that goes further,
-//! measured side by side on the machine at hand.
+//! The laboratory: each structure that once collapsed, the one that replaced it and one that goes
+//! further, measured side by side on the machine at hand.
 //!
 //! ```text
 //!  case::Case ──prepare(variant)──► case::Bench ──run(turn)──► case::Sample
@@ -10,9 +10,10 @@
 //! ```
 //!
 //! What it promises:
-//! - Variants of a case take turns within one run, in an order that rotates from round to round, so that what the
-//!   machine does meanwhile (its clock, its neighbours) falls on all of them alike.
-//! - A verdict follows a rule that is printed with it, from the rounds' own spread; it is never a matter of taste.
+//! - Variants of a case take turns within one run, in an order that rotates from round to round, so
+//!   that what the machine does meanwhile (its clock, its neighbours) falls on all of them alike.
+//! - A verdict follows a rule that is printed with it, from the rounds' own spread; it is never a
+//!   matter of taste.
 //! - Samples of stacks are taken in a round of their own, which the medians leave out.
 //! - Nothing in the house imports this crate but the `throng` binary.
 

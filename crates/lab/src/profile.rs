@@ -1,9 +1,10 @@
-//! Where a process spends its time: on its cores, by stacks sampled at a steady rate, and off them, by the stack
-//! with which each thread left its core.
+//! Where a process spends its time: on its cores, by stacks sampled at a steady rate, and off them,
+//! by the stack with which each thread left its core.
 //!
-//! The kernel walks the stacks by frame pointers (the whole workspace is compiled with them) when its own timer
-//! fires or its scheduler switches, so the process under test takes no signal and runs no code of ours. Sampling
-//! with signals instead once changed what it measured: 30 % CPU fell to 5 % under it (DolphinDB's case).
+//! The kernel walks the stacks by frame pointers (the whole workspace is compiled with them) when
+//! its own timer fires or its scheduler switches, so the process under test takes no signal and
+//! runs no code of ours. Sampling with signals instead once changed what it measured: 30 % CPU fell
+//! to 5 % under it (DolphinDB's case).
 //!
 //! ```text
 //! Recorder::start ──► events on every thread ──► a thread empties the rings every few ms into
@@ -38,11 +39,13 @@ mod symbol;
 
 pub use flame::draw;
 
-/// Often enough for shares of a percent within seconds; a prime, so as to fall in step with no timer.
+/// Often enough for shares of a percent within seconds; a prime, so as to fall in step with no
+/// timer.
 pub const HERTZ: u64 = 997;
 /// Between two emptyings of the rings.
 const EMPTIED: Duration = Duration::from_millis(5);
-/// Data pages of a ring, the first that the kernel grants: a user without privileges may lock 516 KB a core.
+/// Data pages of a ring, the first that the kernel grants: a user without privileges may lock 516
+/// KB a core.
 const PAGES: [usize; 3] = [256, 64, 8];
 
 /// What is to be recorded, as long as this lives.
@@ -163,8 +166,8 @@ fn online_cores() -> io::Result<Vec<usize>> {
         .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))
 }
 
-/// Threads times cores descriptors can be more than the usual 1024. If not even the attempt is allowed, opening
-/// will say so.
+/// Threads times cores descriptors can be more than the usual 1024. If not even the attempt is
+/// allowed, opening will say so.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -211,8 +214,8 @@ struct Tally {
     away: HashMap<u32, Away>,
     names: HashMap<u32, String>,
     lost: u64,
-    /// Threads of the profiler, which are nothing to report: the one that reads, and off the cores the one that
-    /// waits until it may stop.
+    /// Threads of the profiler, which are nothing to report: the one that reads, and off the cores
+    /// the one that waits until it may stop.
     own: Vec<u32>,
 }
 
@@ -231,8 +234,9 @@ struct Away {
 
 /// Empties the rings until told to stop, and once more.
 ///
-/// A thread may leave one core and come back on another, whose ring is emptied at another moment. So records
-/// are put into order by their time, and those younger than the beginning of an emptying wait for the next one.
+/// A thread may leave one core and come back on another, whose ring is emptied at another moment.
+/// So records are put into order by their time, and those younger than the beginning of an emptying
+/// wait for the next one.
 fn read(mut rings: Vec<Ring>, mode: Mode, stop: &AtomicBool, mut own: Vec<u32>) -> Tally {
     // A thread of this process, so it is recorded where this process is.
     own.push(thread_id());
@@ -393,7 +397,8 @@ pub struct Hot {
 }
 
 impl Profile {
-    /// The share of stacks with one of `functions` (parts of names) anywhere in them. None of an empty profile.
+    /// The share of stacks with one of `functions` (parts of names) anywhere in them. None of an
+    /// empty profile.
     pub fn share(&self, functions: &[&str]) -> Option<f64> {
         let inside = |stack: &str| functions.iter().any(|function| stack.contains(function));
         let weights = self.folded.iter().filter(|(stack, _)| inside(stack));
@@ -401,8 +406,8 @@ impl Profile {
         (self.total > 0).then(|| weight as f64 / self.total as f64)
     }
 
-    /// The innermost function; of a thread off its core the one that wanted something of the kernel, since the way
-    /// through a system call to the scheduler is always the same.
+    /// The innermost function; of a thread off its core the one that wanted something of the
+    /// kernel, since the way through a system call to the scheduler is always the same.
     fn innermost<'a>(&self, stack: &'a str) -> &'a str {
         let mut inward = stack.rsplit(';');
         let last = inward.next().unwrap_or(stack);

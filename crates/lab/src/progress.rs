@@ -1,4 +1,5 @@
-//! One line on the terminal that says what is going on; nothing where standard error is no terminal.
+//! One line on the terminal that says what is going on; nothing where standard error is no
+//! terminal.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write, stderr};
@@ -18,8 +19,8 @@ impl Progress {
     /// Puts `text` in the place of what the line said.
     pub fn say(&self, text: impl Display) {
         if self.live {
-            // Written at once, so that another thread's log line cannot fall in between. If the terminal is gone,
-            // nobody is there to be told.
+            // Written at once, so that another thread's log line cannot fall in between. If the
+            // terminal is gone, nobody is there to be told.
             let _ = stderr().write_all(format!("\r\x1b[2K{text}").as_bytes());
         }
     }

@@ -1,7 +1,8 @@
 //! The report: findings as one HTML page that opens without a network.
 //!
-//! Everything is in the page: style, plots and flame graphs as inline SVG, and a few lines of script that zoom
-//! into a flame graph. Nothing is fetched. It follows the reader's light or dark scheme.
+//! Everything is in the page: style, plots and flame graphs as inline SVG, and a few lines of
+//! script that zoom into a flame graph. Nothing is fetched. It follows the reader's light or dark
+//! scheme.
 
 use std::fmt::Write;
 

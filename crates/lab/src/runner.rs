@@ -195,7 +195,8 @@ impl Turns<'_> {
         Ok(samples)
     }
 
-    /// One round more, which counts for nothing but its stacks, and for each variant one turn off the core.
+    /// One round more, which counts for nothing but its stacks, and for each variant one turn off
+    /// the core.
     fn profiled(
         &self,
         benches: &mut [Box<dyn Bench>],
@@ -325,8 +326,8 @@ fn point(clients: usize, rounds: &[Sample]) -> Point {
     }
 }
 
-/// The quantiles of the round with the median 99th percentile: histograms of a few rounds are not added up, so
-/// that one disturbed round does not own the tail.
+/// The quantiles of the round with the median 99th percentile: histograms of a few rounds are not
+/// added up, so that one disturbed round does not own the tail.
 fn latency(rounds: &[Sample]) -> Option<Latency> {
     let quantiles = |histogram: &HistogramSnapshot| {
         Some(Latency {
@@ -343,8 +344,8 @@ fn latency(rounds: &[Sample]) -> Option<Latency> {
     all.get(all.len() / 2).copied()
 }
 
-/// Compares what the effect names at the most clients; None where one of the variants was not run, or measured
-/// nothing of the kind.
+/// Compares what the effect names at the most clients; None where one of the variants was not run,
+/// or measured nothing of the kind.
 fn verdict(findings: &Findings, effect: &Effect) -> Option<Verdict> {
     let last = |name| findings.variant(name)?.points.last();
     let (was, became) = (last(effect.was)?, last(effect.became)?);

@@ -1,7 +1,7 @@
 //! Medians and spreads of a few rounds, and the rule by which two variants are told apart.
 //!
-//! Rounds are few and a neighbour's disturbance is one-sided, so everything here goes by order, not by means:
-//! the median, the median distance from it, the least and the most.
+//! Rounds are few and a neighbour's disturbance is one-sided, so everything here goes by order, not
+//! by means: the median, the median distance from it, the least and the most.
 
 use serde::Serialize;
 
@@ -53,7 +53,8 @@ pub enum Outcome {
     OtherWay,
 }
 
-/// A difference of less than this is not told from the machine's own drift, however steady the rounds.
+/// A difference of less than this is not told from the machine's own drift, however steady the
+/// rounds.
 pub const LEAST_DIFFERENCE: f64 = 0.03;
 
 /// The rule of [`judge`], to be printed with its outcome.
@@ -61,11 +62,11 @@ pub const RULE: &str = "each round compares the two variants' turns of that roun
                         or as running the other way, when the median ratio differs from 1 by 3 % or more and all \
                         rounds agree on the direction (of ten or more, one in ten may disagree)";
 
-/// Tells from the rounds' ratios (how many times better the later variant was, so above 1 is the published
-/// direction) what became of the effect. None without rounds.
+/// Tells from the rounds' ratios (how many times better the later variant was, so above 1 is the
+/// published direction) what became of the effect. None without rounds.
 ///
-/// Where there is no effect, all of `n` rounds agree by chance in one of `2^(n-1)` runs: in 6 % of runs with 5
-/// rounds, in 25 % with 3. The 3 % keep out what is steady but small.
+/// Where there is no effect, all of `n` rounds agree by chance in one of `2^(n-1)` runs: in 6 % of
+/// runs with 5 rounds, in 25 % with 3. The 3 % keep out what is steady but small.
 pub fn judge(ratios: &[f64]) -> Option<Outcome> {
     let middle = median(ratios)?;
     let agreeing = |up: bool| ratios.iter().filter(|r| (**r > 1.0) == up).count();

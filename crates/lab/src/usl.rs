@@ -7,18 +7,20 @@
 //!                                             κ  coherence: what each pays to agree with each other one
 //! ```
 //!
-//! (N. J. Gunther, *Guerrilla Capacity Planning*, 2007, chapter 4.) With κ > 0 throughput falls beyond
-//! N* = √((1 − σ)/κ). Where there are more clients than cores, σ also holds the cores: a machine of two that
-//! loses nothing else shows σ near 1/2.
+//! (N. J. Gunther, *Guerrilla Capacity Planning*, 2007, chapter 4.) With κ > 0 throughput falls
+//! beyond N* = √((1 − σ)/κ). Where there are more clients than cores, σ also holds the cores: a
+//! machine of two that loses nothing else shows σ near 1/2.
 //!
-//! The fit is nonlinear least squares on the logarithm of the throughput, since what disturbs a measurement is a
-//! share of it, not an amount; σ and κ are kept at or above 0, where the law is defined. Uncertainty comes from
-//! fitting again to measurements drawn from the measured ones with replacement (pairs bootstrap, B. Efron 1979),
-//! drawn over all points at once, so that what the law cannot describe widens the interval too.
+//! The fit is nonlinear least squares on the logarithm of the throughput, since what disturbs a
+//! measurement is a share of it, not an amount; σ and κ are kept at or above 0, where the law is
+//! defined. Uncertainty comes from fitting again to measurements drawn from the measured ones with
+//! replacement (pairs bootstrap, B. Efron 1979), drawn over all points at once, so that what the
+//! law cannot describe widens the interval too.
 
 use serde::Serialize;
 
-/// Different numbers of clients needed: the law has three unknowns, and a fit through as many points proves nothing.
+/// Different numbers of clients needed: the law has three unknowns, and a fit through as many
+/// points proves nothing.
 pub const LEAST_POINTS: usize = 4;
 const RESAMPLES: usize = 400;
 const STEPS: usize = 200;
@@ -137,8 +139,8 @@ fn squares(c: &Coefficients, observed: &[Observed]) -> f64 {
     observed.iter().map(|o| deviation(o).powi(2)).sum()
 }
 
-/// Levenberg's and Marquardt's method over (σ, κ), with λ at its best for each pair: in the logarithm λ is a mere
-/// offset, so its best value is the mean deviation.
+/// Levenberg's and Marquardt's method over (σ, κ), with λ at its best for each pair: in the
+/// logarithm λ is a mere offset, so its best value is the mean deviation.
 fn least_squares(observed: &[Observed]) -> Coefficients {
     let mut best = with_best_lambda(0.1, 0.001, observed);
     let mut cost = squares(&best, observed);
@@ -179,11 +181,12 @@ fn with_best_lambda(sigma: f64, kappa: f64, observed: &[Observed]) -> Coefficien
     }
 }
 
-/// The next (σ, κ): solves the damped normal equations. A coefficient at 0 that would go below is held there.
+/// The next (σ, κ): solves the damped normal equations. A coefficient at 0 that would go below is
+/// held there.
 fn step(c: &Coefficients, observed: &[Observed], damping: f64) -> Option<(f64, f64)> {
     let n = observed.len() as f64;
-    // Of ln X: what each coefficient changes, and what is left to explain. Means are taken off, which is what λ
-    // following along does.
+    // Of ln X: what each coefficient changes, and what is left to explain. Means are taken off,
+    // which is what λ following along does.
     let rows: Vec<[f64; 3]> = (observed.iter())
         .map(|o| {
             let slowdown = c.slowdown(o.clients);
@@ -231,7 +234,8 @@ impl Draws {
         }
     }
 
-    /// Below `bound`. (SplitMix64, S. Vigna; the bias of the remainder is immaterial at these sizes.)
+    /// Below `bound`. (SplitMix64, S. Vigna; the bias of the remainder is immaterial at these
+    /// sizes.)
     fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -240,8 +244,8 @@ impl Draws {
         ((z ^ (z >> 31)) % bound as u64) as usize
     }
 
-    /// As many as there are, with enough different numbers of clients left to determine the law. When chance
-    /// keeps failing that, all of them.
+    /// As many as there are, with enough different numbers of clients left to determine the law.
+    /// When chance keeps failing that, all of them.
     fn resample(&mut self, observed: &[Observed]) -> Vec<Observed> {
         for _ in 0..100 {
             let drawn: Vec<Observed> = (0..observed.len())

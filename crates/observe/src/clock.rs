@@ -1,9 +1,9 @@
 //! The clock that waits are measured with.
 //!
-//! A wait costs two looks at it, and every statement has a few waits, so a look has to be cheap. Where Linux itself
-//! keeps time by the processor's time-stamp counter, that is, where it has found the counter to run at one rate and
-//! alike on all cores, it is read without going through `clock_gettime`; anywhere else, and under Miri, the
-//! standard library's monotonic clock is asked.
+//! A wait costs two looks at it, and every statement has a few waits, so a look has to be cheap.
+//! Where Linux itself keeps time by the processor's time-stamp counter, that is, where it has found
+//! the counter to run at one rate and alike on all cores, it is read without going through
+//! `clock_gettime`; anywhere else, and under Miri, the standard library's monotonic clock is asked.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -50,7 +50,8 @@ use none::Counter;
 mod tsc {
     use std::time::{Duration, Instant};
 
-    /// How long the counter is compared with the system's clock: an error of 100 ns in that is one in ten thousand.
+    /// How long the counter is compared with the system's clock: an error of 100 ns in that is one
+    /// in ten thousand.
     const CALIBRATION: Duration = Duration::from_millis(1);
     /// Binary places of [`Counter::nanos_per_tick`].
     const SHIFT: u32 = 32;
@@ -83,7 +84,8 @@ mod tsc {
 
         #[inline]
         pub(super) fn nanos(&self) -> u64 {
-            // Saturating: another core's counter may be a few ticks behind that of the one that looked first.
+            // Saturating: another core's counter may be a few ticks behind that of the one that
+            // looked first.
             let ticks = ticks().saturating_sub(self.first);
             ((u128::from(ticks) * u128::from(self.nanos_per_tick)) >> SHIFT) as u64
         }
@@ -91,9 +93,10 @@ mod tsc {
 
     #[inline]
     fn ticks() -> u64 {
-        // SAFETY: RDTSC reads a register and touches no memory; every x86_64 processor has it, and Linux, which uses it
-        // for its own clock in user space, has not forbidden it here (a process that did so to itself by PR_SET_TSC
-        // would be stopped by a signal, not left in an undefined state).
+        // SAFETY: RDTSC reads a register and touches no memory; every x86_64 processor has it, and
+        // Linux, which uses it for its own clock in user space, has not forbidden it here (a
+        // process that did so to itself by PR_SET_TSC would be stopped by a signal, not left in an
+        // undefined state).
         unsafe { std::arch::x86_64::_rdtsc() }
     }
 }

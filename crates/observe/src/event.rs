@@ -150,8 +150,9 @@ impl WaitEvent {
             )
     }
 
-    /// Whether its waits are worth telling apart by object. Of the client's next message there is one object a session, and
-    /// of a core's queue one a thread, which keeps the event's own numbers anyway.
+    /// Whether its waits are worth telling apart by object. Of the client's next message there is
+    /// one object a session, and of a core's queue one a thread, which keeps the event's own
+    /// numbers anyway.
     pub(crate) const fn has_objects(self) -> bool {
         !self.is_idle() && !matches!(self, WaitEvent::CoreQueue)
     }

@@ -1,8 +1,10 @@
-//! How much memory the process's long values take: a crowd that makes them is stopped, not the machine.
+//! How much memory the process's long values take: a crowd that makes them is stopped, not the
+//! machine.
 //!
-//! Whatever is long is one allocation of [`LONG`] bytes or more (a string, an array's items, a message being sent), so the allocator
-//! counts those, wherever they are made and whoever frees them. Nothing else is counted, and nobody is refused an allocation:
-//! who has made a long value, or is about to, asks whether there is room.
+//! Whatever is long is one allocation of [`LONG`] bytes or more (a string, an array's items, a
+//! message being sent), so the allocator counts those, wherever they are made and whoever frees
+//! them. Nothing else is counted, and nobody is refused an allocation: who has made a long value,
+//! or is about to, asks whether there is room.
 //!
 //! ```text
 //!   function ─► about to make n bytes: has_room(n)?   no ─► 53200
@@ -17,15 +19,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// What takes less is not counted: rare enough that all threads may count in one place.
 pub const LONG: usize = 256 << 10;
 
-/// What takes as much is the system's allocator's: beyond 32 MB glibc maps each block, so that its memory goes back when it is freed,
-/// where an allocator made for small blocks keeps the pages for the thread that had them, and so that it grows in place.
+/// What takes as much is the system's allocator's: beyond 32 MB glibc maps each block, so that its
+/// memory goes back when it is freed, where an allocator made for small blocks keeps the pages for
+/// the thread that had them, and so that it grows in place.
 const MAPPED: usize = 33 << 20;
 
 /// Bytes in allocations of [`LONG`] bytes and more.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// An allocator that counts what is long, and leaves what is longer than most of it to the system's.
+/// An allocator that counts what is long, and leaves what is longer than most of it to the
+/// system's.
 pub struct Counting<A>(pub A);
 
 #[inline]
@@ -48,8 +52,8 @@ fn is_mapped(bytes: usize) -> bool {
     bytes >= MAPPED
 }
 
-// SAFETY: every call is handed on as it came, to the same allocator for the same size, and its answer given back; counting touches
-// no memory that is handed out and cannot unwind.
+// SAFETY: every call is handed on as it came, to the same allocator for the same size, and its
+// answer given back; counting touches no memory that is handed out and cannot unwind.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -84,7 +88,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         less(layout.size());
-        // SAFETY: the caller keeps `dealloc`'s contract, and `at` is that allocator's: its size tells.
+        // SAFETY: the caller keeps `dealloc`'s contract, and `at` is that allocator's: its size
+        // tells.
         unsafe {
             match is_mapped(layout.size()) {
                 false => self.0.dealloc(at, layout),
@@ -95,7 +100,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller keeps `realloc`'s contract, and `at` is the allocator's that its size tells.
+        // SAFETY: the caller keeps `realloc`'s contract, and `at` is the allocator's that its size
+        // tells.
         let moved = unsafe {
             match (is_mapped(layout.size()), is_mapped(size)) {
                 (false, false) => self.0.realloc(at, layout, size),
@@ -119,8 +125,8 @@ impl<A: GlobalAlloc> Counting<A> {
     /// As `realloc`.
     #[cold]
     unsafe fn exchange(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: `realloc`'s caller says that the size is one of a layout; both blocks have the bytes that are copied and the old
-        // one is freed once, with its own layout.
+        // SAFETY: `realloc`'s caller says that the size is one of a layout; both blocks have the
+        // bytes that are copied and the old one is freed once, with its own layout.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
@@ -189,7 +195,8 @@ mod tests {
     fn what_grows_from_one_allocator_to_the_other_keeps_its_bytes() {
         let allocator = Counting(System);
         let layout = |size| Layout::from_size_align(size, 8).expect("a layout");
-        // SAFETY: each block is used within its size, with the layout it was made with last, and freed once.
+        // SAFETY: each block is used within its size, with the layout it was made with last, and
+        // freed once.
         unsafe {
             let mut at = allocator.alloc(layout(MAPPED - 1));
             at.add(1000).write(7);

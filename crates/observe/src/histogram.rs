@@ -1,7 +1,7 @@
 //! Histograms with buckets that grow with the value.
 //!
-//! Four buckets to each doubling, so a bucket's bounds are within 25 % of each other, as in HdrHistogram
-//! with two significant bits:
+//! Four buckets to each doubling, so a bucket's bounds are within 25 % of each other, as in
+//! HdrHistogram with two significant bits:
 //!
 //! ```text
 //! value   0 1 2 3 | 4 5 6 7 | 8-9 10-11 12-13 14-15 | 16-19 20-23 24-27 28-31 | 32-39 …
@@ -115,8 +115,8 @@ impl HistogramSnapshot {
         }
     }
 
-    /// Takes away the counts of one that this one contains. Where the two were read while waits were being counted,
-    /// nothing goes below zero.
+    /// Takes away the counts of one that this one contains. Where the two were read while waits
+    /// were being counted, nothing goes below zero.
     pub fn subtract(&mut self, part: &HistogramSnapshot) {
         for (sum, count) in self.counts.iter_mut().zip(&part.counts) {
             *sum = sum.saturating_sub(*count);

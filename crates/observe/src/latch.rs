@@ -10,8 +10,8 @@ use throng_sync::{Latch, thread_index};
 
 /// Who last had a latch exclusively: for the reports of those who wait for it.
 ///
-/// Written by the one who enters, right after, so on a line that this core owns already if the cell lies beside the latch.
-/// Not cleared by the one who leaves.
+/// Written by the one who enters, right after, so on a line that this core owns already if the cell
+/// lies beside the latch. Not cleared by the one who leaves.
 #[derive(Debug, Default)]
 pub struct HolderCell(AtomicU32);
 
@@ -36,12 +36,13 @@ impl HolderCell {
     }
 }
 
-/// Entering a latch with its object's name: nothing is recorded, and no clock read, unless it has to wait.
+/// Entering a latch with its object's name: nothing is recorded, and no clock read, unless it has
+/// to wait.
 pub trait LatchExt {
     /// [`Latch::shared`], recording a wait as [`WaitEvent::LatchShared`] on `object`.
     fn shared_seen(&self, object: Object, holder: &HolderCell);
-    /// [`Latch::exclusive`], recording a wait as [`WaitEvent::LatchExclusive`] on `object`. The caller, who knows whether it
-    /// keeps the latch, notes itself as the holder.
+    /// [`Latch::exclusive`], recording a wait as [`WaitEvent::LatchExclusive`] on `object`. The
+    /// caller, who knows whether it keeps the latch, notes itself as the holder.
     fn exclusive_seen(&self, object: Object, holder: &HolderCell);
 }
 

@@ -1,8 +1,8 @@
 //! What waits, for how long, on what, held by whom; and stop points for tests.
 //!
-//! Recording is a clock read and a few plain additions to the calling thread's own cache lines: no lock, no
-//! atomic read-modify-write, nothing another core writes. Reading adds the threads' slots up, and sees
-//! each number at some recent value, not all of them at one instant.
+//! Recording is a clock read and a few plain additions to the calling thread's own cache lines: no
+//! lock, no atomic read-modify-write, nothing another core writes. Reading adds the threads' slots
+//! up, and sees each number at some recent value, not all of them at one instant.
 //!
 //! ```text
 //! waiting / blocking ─► the thread's slot ─┬─ per event: count, total, longest, histogram      ┐
@@ -11,7 +11,8 @@
 //!    └────────────────► what it waits for now ─────────────────────────────────────────────────► present()
 //! ```
 //!
-//! Statics here are the standard library's atomics even under loom: counting is not part of any model.
+//! Statics here are the standard library's atomics even under loom: counting is not part of any
+//! model.
 
 mod clock;
 mod counter;

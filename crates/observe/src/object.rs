@@ -1,7 +1,7 @@
 //! What is waited for, and who has it.
 //!
-//! Both are numbers that say what kind of number they are, small enough to be stored in words that one thread writes
-//! and any thread reads. What they are called is found out by whoever shows them.
+//! Both are numbers that say what kind of number they are, small enough to be stored in words that
+//! one thread writes and any thread reads. What they are called is found out by whoever shows them.
 
 /// What kind of thing an [`Object`]'s number names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -117,7 +117,8 @@ impl Object {
     pub const fn core(core: u32) -> Object {
         Object::new(ObjectKind::Core, 0, core as u64)
     }
-    /// A lock in memory. There are few names, each a constant of the code; one too many becomes [`Object::NONE`].
+    /// A lock in memory. There are few names, each a constant of the code; one too many becomes
+    /// [`Object::NONE`].
     pub fn lock(name: &'static str) -> Object {
         names::place_of(name).map_or(Object::NONE, |place| {
             Object::new(ObjectKind::Lock, 0, place as u64)
@@ -131,8 +132,8 @@ impl Object {
         }
     }
 
-    /// The object that others of its kind are added up under: pages that are read or written count for their file, places in
-    /// the log for the log.
+    /// The object that others of its kind are added up under: pages that are read or written count
+    /// for their file, places in the log for the log.
     pub(crate) fn gathered(self) -> Object {
         match self.kind {
             ObjectKind::Page => Object::file((self.number >> 32) as u32),

@@ -16,7 +16,8 @@ pub struct PresentWait {
     pub holder: Holder,
 }
 
-/// Where one thread, or one session's task, says what it waits for. Plain stores by it, read by any thread.
+/// Where one thread, or one session's task, says what it waits for. Plain stores by it, read by any
+/// thread.
 ///
 /// The numbers belong together, so they have a sequence number that is odd while they change, as in
 /// [`table`](crate::table).
@@ -66,7 +67,8 @@ impl Present {
     }
 
     pub(crate) fn get(&self) -> Option<PresentWait> {
-        /// Changes are as rare as waits: more than one between two looks is unlikely, and then nothing is lost but this row.
+        /// Changes are as rare as waits: more than one between two looks is unlikely, and then
+        /// nothing is lost but this row.
         const LOOKS: usize = 100;
         (0..LOOKS)
             .find_map(|_| {

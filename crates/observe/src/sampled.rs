@@ -1,8 +1,9 @@
 //! How much time goes into a structure that is too quick to be timed every time.
 //!
-//! One call in [`EVERY`] or so is timed, the others cost a load, a store and a branch on the calling thread's own
-//! line. The gap between two timed calls is drawn anew each time, around [`EVERY`]: with a fixed one, a statement that makes
-//! four calls in the same order each time would have the same one of them timed always.
+//! One call in [`EVERY`] or so is timed, the others cost a load, a store and a branch on the
+//! calling thread's own line. The gap between two timed calls is drawn anew each time, around
+//! [`EVERY`]: with a fixed one, a statement that makes four calls in the same order each time would
+//! have the same one of them timed always.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -98,7 +99,8 @@ pub struct Sampled {
     since: u64,
 }
 
-/// Counts a call of `structure` that lasts until the result is dropped, and times it if it is its turn.
+/// Counts a call of `structure` that lasts until the result is dropped, and times it if it is its
+/// turn.
 #[inline]
 pub fn sampled(structure: Structure) -> Sampled {
     let cell = &slots::mine().structures[structure as usize];
@@ -242,7 +244,8 @@ mod tests {
                 })
         };
         let before = so_far();
-        // Every fourth call is long: a fixed gap of 64 would time only long ones, or only short ones.
+        // Every fourth call is long: a fixed gap of 64 would time only long ones, or only short
+        // ones.
         let mut spent = 0;
         for i in 0..20_000u64 {
             let began = now_nanos();
@@ -263,7 +266,8 @@ mod tests {
 
     #[test]
     fn the_estimate_is_near_what_was_spent() {
-        // A preempted sample weighs 64 times what it took: the bounds are wide, and a disturbed round is taken again.
+        // A preempted sample weighs 64 times what it took: the bounds are wide, and a disturbed
+        // round is taken again.
         let ratios: Vec<f64> = std::iter::repeat_with(spent_and_estimated)
             .map(|(spent, estimated)| estimated / spent)
             .take(20)

@@ -1,4 +1,5 @@
-//! A session's task, seen from outside: what it waits for, whether it is queued for its core, how long it ran.
+//! A session's task, seen from outside: what it waits for, whether it is queued for its core, how
+//! long it ran.
 //!
 //! ```text
 //!          wake              poll                pending
@@ -6,14 +7,15 @@
 //!        └ the wait ends here: what follows is the queue's, not its
 //! ```
 //!
-//! [`Accounted`] wraps the task's future. Its waker notes when the session became runnable; its poll adds the time from
-//! there to the core's queue, and the time that the poll itself takes to the running time. It was queued only if others
-//! ran before it: the time the system takes to wake a thread that had nothing to do belongs to the wait. If the thread was
-//! blocked meanwhile (by a latch that another session on it waited for, say) that part of the queueing is counted as a wait
+//! [`Accounted`] wraps the task's future. Its waker notes when the session became runnable; its
+//! poll adds the time from there to the core's queue, and the time that the poll itself takes to
+//! the running time. It was queued only if others ran before it: the time the system takes to wake
+//! a thread that had nothing to do belongs to the wait. If the thread was blocked meanwhile (by a
+//! latch that another session on it waited for, say) that part of the queueing is counted as a wait
 //! for what blocked it: the whole core waited for that.
 //!
-//! A session becomes runnable when its event loop learns of it: what a client's bytes wait in the socket while the loop is
-//! busy with others is not seen.
+//! A session becomes runnable when its event loop learns of it: what a client's bytes wait in the
+//! socket while the loop is busy with others is not seen.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -32,7 +34,8 @@ use crate::stall;
 use crate::wait::record_held;
 use throng_sync::fetch_span_ahead;
 
-/// What others see of one session's waiting. Written by the thread that runs the session, on lines of its own.
+/// What others see of one session's waiting. Written by the thread that runs the session, on lines
+/// of its own.
 #[repr(align(128))]
 pub struct SessionWaits {
     pid: u32,
@@ -63,7 +66,8 @@ impl SessionWaits {
         self.pid
     }
 
-    /// What it waits for now: its own wait, its place in the core's queue, or what blocks the thread that runs it.
+    /// What it waits for now: its own wait, its place in the core's queue, or what blocks the
+    /// thread that runs it.
     pub fn present(&self) -> Option<PresentWait> {
         let slot = self.slot();
         let runs = slot.is_some_and(|slot| slot.session.load(Ordering::Relaxed) == self.pid);
@@ -112,23 +116,25 @@ impl SessionWaits {
 thread_local! {
     /// The session that runs on this thread.
     static CURRENT: RefCell<Option<Arc<SessionWaits>>> = const { RefCell::new(None) };
-    /// When the session that runs now became runnable; 0: not known. Waits that end in this poll ended then.
+    /// When the session that runs now became runnable; 0: not known. Waits that end in this poll
+    /// ended then.
     static RUNNABLE: Cell<u64> = const { Cell::new(0) };
-    /// When the session that runs now last began to wait: as a rule the last thing it does, so its poll's end needs no other look
-    /// at the clock.
+    /// When the session that runs now last began to wait: as a rule the last thing it does, so its
+    /// poll's end needs no other look at the clock.
     static SUSPENDED: Cell<u64> = const { Cell::new(0) };
     /// The session that ran last on this thread, and how many times in a row, up to [`ALONE`].
     static IN_A_ROW: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Bytes of a session's future from its beginning that are asked for before it runs: most of one that keeps its statements elsewhere.
+/// Bytes of a session's future from its beginning that are asked for before it runs: most of one
+/// that keeps its statements elsewhere.
 const FETCHED: usize = 1024;
 
 /// A session that ran so many times with no other in between has its thread to itself.
 const ALONE: u32 = 16;
 
-/// Whether this thread has been running one session, and nobody else, for some time: then it keeps nobody waiting who blocks it for
-/// less than a turn.
+/// Whether this thread has been running one session, and nobody else, for some time: then it keeps
+/// nobody waiting who blocks it for less than a turn.
 #[inline]
 pub fn serves_one_session() -> bool {
     IN_A_ROW.get().1 == ALONE
@@ -171,7 +177,8 @@ pub struct Accounted<F> {
     future: Pin<Box<F>>,
 }
 
-/// Runs `future`, all that a session does, accounting its time to `waits` and the threads that poll it.
+/// Runs `future`, all that a session does, accounting its time to `waits` and the threads that poll
+/// it.
 pub fn accounted<F: Future>(waits: Arc<SessionWaits>, future: F) -> Accounted<F> {
     Accounted {
         waits: Some(waits),
@@ -229,7 +236,8 @@ impl<'a> Running<'a> {
 }
 
 impl SessionWaits {
-    /// When the session that runs from `now` on became runnable, counting the time it was queued since; 0: it was not queued.
+    /// When the session that runs from `now` on became runnable, counting the time it was queued
+    /// since; 0: it was not queued.
     #[inline]
     fn became_runnable(&self, slot: &Slot, now: u64) -> u64 {
         let runnable = self.runnable.load(Ordering::Relaxed);
@@ -247,7 +255,8 @@ impl SessionWaits {
     }
 }
 
-/// Divides the time that a session was runnable and did not run between its core and what blocked that.
+/// Divides the time that a session was runnable and did not run between its core and what blocked
+/// that.
 fn count_queueing(slot: &Slot, queued: u64, waits: &SessionWaits) {
     let blocked_before = waits.blocked_before.load(Ordering::Relaxed);
     let blocked_now = slot.blocked.load(Ordering::Relaxed);

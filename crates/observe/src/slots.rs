@@ -27,8 +27,8 @@ pub(crate) struct Slot {
     pub(crate) core: AtomicU32,
     /// Nanoseconds in which sessions ran here.
     pub(crate) running: AtomicU64,
-    /// Nanoseconds in which this thread, with all sessions on it, was kept from running by [`blocking`](crate::blocking) waits.
-    /// Not reset.
+    /// Nanoseconds in which this thread, with all sessions on it, was kept from running by
+    /// [`blocking`](crate::blocking) waits. Not reset.
     pub(crate) blocked: AtomicU64,
     /// The last of them.
     pub(crate) last_block: Present,
@@ -113,8 +113,8 @@ impl Slot {
 static SLOTS: [CachePadded<Slot>; MAX_THREADS] =
     [const { CachePadded::new(Slot::new()) }; MAX_THREADS];
 
-/// Goes up when all numbers are to start afresh. Every thread clears its own when it next records, and until then is
-/// left out: so nobody writes what another thread owns.
+/// Goes up when all numbers are to start afresh. Every thread clears its own when it next records,
+/// and until then is left out: so nobody writes what another thread owns.
 static GENERATION: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 
 /// Read at every wait, written hardly ever.
@@ -161,7 +161,8 @@ pub fn track(on: bool) {
     TRACKING.store(on, Ordering::Relaxed);
 }
 
-/// Forgets all waits, structures' times and running times; counters stay, as they are other views' too.
+/// Forgets all waits, structures' times and running times; counters stay, as they are other views'
+/// too.
 pub fn reset() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
@@ -183,7 +184,8 @@ pub fn this_is_core(core: usize) {
 #[must_use = "the thread is a background thread until this is dropped"]
 pub struct Background(());
 
-/// Says that the calling thread works for no session: its waits are its own, and shown apart under `name`, a constant.
+/// Says that the calling thread works for no session: its waits are its own, and shown apart under
+/// `name`, a constant.
 pub fn background(name: &'static str) -> Background {
     let place = names::place_of(name).map_or(0, |place| place as u32 + 1);
     mine().background.store(place, Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! Stalls: stretches in which a session held its event loop for longer than others should wait.
 //!
-//! Each poll of a session is timed anyway ([`Accounted`](crate::Accounted)). One longer than [`LONGEST`] is noted with what the session
-//! ran, and the last [`KEPT`] of them are shown; one that goes on is seen from other threads meanwhile.
+//! Each poll of a session is timed anyway ([`Accounted`](crate::Accounted)). One longer than
+//! [`LONGEST`] is noted with what the session ran, and the last [`KEPT`] of them are shown; one
+//! that goes on is seen from other threads meanwhile.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

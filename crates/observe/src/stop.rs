@@ -13,13 +13,14 @@
 //! worker.join().unwrap();
 //! ```
 //!
-//! In builds without `debug_assertions` a stop point compiles to nothing ([`ENABLED`] is false). In those with,
-//! one that nobody armed costs a load. A stop point must stand where a thread may block: never under a spinlock,
-//! and never where holding the thread would hold what the test itself needs.
+//! In builds without `debug_assertions` a stop point compiles to nothing ([`ENABLED`] is false). In
+//! those with, one that nobody armed costs a load. A stop point must stand where a thread may
+//! block: never under a spinlock, and never where holding the thread would hold what the test
+//! itself needs.
 //!
-//! Names are `room.place`. Tests of one process that arm the same name take turns; to keep clear of the
-//! other tests that merely pass by, give the point an object (`stop_point!("buffer.evict", page.raw())`) and
-//! arm it [`for that object`](Arm::object).
+//! Names are `room.place`. Tests of one process that arm the same name take turns; to keep clear of
+//! the other tests that merely pass by, give the point an object (`stop_point!("buffer.evict",
+//! page.raw())`) and arm it [`for that object`](Arm::object).
 
 use std::collections::HashMap;
 use std::io;
@@ -56,7 +57,8 @@ struct State {
     open: bool,
 }
 
-/// A stop point being prepared. [`block`](Arm::block), [`count`](Arm::count) or [`run`](Arm::run) arms it.
+/// A stop point being prepared. [`block`](Arm::block), [`count`](Arm::count) or [`run`](Arm::run)
+/// arms it.
 #[must_use = "nothing is armed yet"]
 pub struct Arm {
     name: &'static str,
@@ -214,8 +216,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place where a test can hold or count threads: `stop_point!("room.place")`, or with a `u64` that says what the
-/// thread is working on: `stop_point!("room.place", object)`. An injected error is not looked at.
+/// A place where a test can hold or count threads: `stop_point!("room.place")`, or with a `u64`
+/// that says what the thread is working on: `stop_point!("room.place", object)`. An injected error
+/// is not looked at.
 #[macro_export]
 macro_rules! stop_point {
     ($name:literal) => {

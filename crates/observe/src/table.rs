@@ -1,8 +1,9 @@
 //! The objects that one thread's waits were for, as many as there is room for.
 //!
-//! Objects are without number and the table is not, so it keeps those that waits were longest for, by the algorithm Space
-//! Saving (Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data
-//! Streams", ICDT 2005), weighted by the wait's length, within each set of a set-associative table:
+//! Objects are without number and the table is not, so it keeps those that waits were longest for,
+//! by the algorithm Space Saving (Metwally, Agrawal and El Abbadi, "Efficient Computation of
+//! Frequent and Top-k Elements in Data Streams", ICDT 2005), weighted by the wait's length, within
+//! each set of a set-associative table:
 //!
 //! ```text
 //! set = hash(event, object)          way 0     way 1   …   way 7
@@ -13,12 +14,14 @@
 //!                                  └─────────┴─────────┴──┴─────────┘
 //! ```
 //!
-//! *What holds*, for a set through which waits of `n` nanoseconds went: an object for which more than `n / WAYS` of them
-//! were waited is in it; what was measured for an object is never more than what was waited for it, and
-//! less by at most `n / WAYS`. What is shown is what was measured; the rest of an event's total belongs to objects not named.
+//! *What holds*, for a set through which waits of `n` nanoseconds went: an object for which more
+//! than `n / WAYS` of them were waited is in it; what was measured for an object is never more than
+//! what was waited for it, and less by at most `n / WAYS`. What is shown is what was measured; the
+//! rest of an event's total belongs to objects not named.
 //!
-//! One thread writes, any thread reads: an entry's sequence number is odd while it is being changed, and a reader who finds it
-//! odd or changed looks again (Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?", MSPC 2012).
+//! One thread writes, any thread reads: an entry's sequence number is odd while it is being
+//! changed, and a reader who finds it odd or changed looks again (Boehm, "Can Seqlocks Get Along
+//! With Programming Language Memory Models?", MSPC 2012).
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -83,7 +86,8 @@ impl Entry {
         let before = self.sequence.load(Ordering::Relaxed);
         self.sequence
             .store(before.wrapping_add(1), Ordering::Relaxed);
-        // Release: whoever sees any of the changes also sees the odd number, by the fence in `read`.
+        // Release: whoever sees any of the changes also sees the odd number, by the fence in
+        // `read`.
         fence(Ordering::Release);
         change();
         // Release: the changes are seen by whoever sees the even number.
@@ -132,7 +136,8 @@ impl Set {
         (0..WAYS).min_by_key(weight).expect("a set has ways")
     }
 
-    /// Gives the lightest entry to another object. Its weight stays: that is the bound of what was not measured.
+    /// Gives the lightest entry to another object. Its weight stays: that is the bound of what was
+    /// not measured.
     #[cold]
     fn admit(&self, key: [u64; 2]) -> usize {
         let way = self.lightest();
@@ -219,7 +224,8 @@ impl ObjectTable {
     }
 }
 
-/// Fibonacci hashing (Knuth, "The Art of Computer Programming", 6.4): the product's high bits depend on all of the key's.
+/// Fibonacci hashing (Knuth, "The Art of Computer Programming", 6.4): the product's high bits
+/// depend on all of the key's.
 #[inline]
 fn set_of(key: [u64; 2]) -> usize {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -311,7 +317,8 @@ mod tests {
 
     #[test]
     fn a_reader_never_sees_half_an_entry() {
-        // Every object's waits are all as long as its number: an entry that mixes two objects shows.
+        // Every object's waits are all as long as its number: an entry that mixes two objects
+        // shows.
         let table = Box::new(ObjectTable::new());
         let rounds = if cfg!(miri) { 200 } else { 50_000 };
         std::thread::scope(|scope| {

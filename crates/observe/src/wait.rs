@@ -222,7 +222,8 @@ pub enum Scope {
 pub struct WaitRow {
     pub event: WaitEvent,
     pub scope: Scope,
-    /// [`Object::NONE`] also for all the objects that were too many, and waited for too little, to be told apart.
+    /// [`Object::NONE`] also for all the objects that were too many, and waited for too little, to
+    /// be told apart.
     pub object: Object,
     pub count: u64,
     pub nanos: u64,
@@ -259,7 +260,8 @@ impl WaitRow {
     }
 }
 
-/// Every event and object with its waits; the rows of one event add up to all its waits. In no order.
+/// Every event and object with its waits; the rows of one event add up to all its waits. In no
+/// order.
 pub fn waits() -> Vec<WaitRow> {
     let mut rows = of_objects();
     rows.extend(of_cores());

@@ -1,9 +1,11 @@
 //! `throng check`: every page of a data directory verified while no server uses it.
 //!
-//! After a crash pages may be behind the log, so the log is applied first, as the next start would do; after an orderly
-//! stop that changes nothing. Then each file is read from its first page to its last.
+//! After a crash pages may be behind the log, so the log is applied first, as the next start would
+//! do; after an orderly stop that changes nothing. Then each file is read from its first page to
+//! its last.
 //!
-//! With `--redo`, before anything is applied, pages are also compared with what the log makes of them.
+//! With `--redo`, before anything is applied, pages are also compared with what the log makes of
+//! them.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,7 +56,8 @@ impl Finding {
 }
 
 /// # Errors
-/// Where there is no data directory, where another server uses it, and where its log cannot be applied.
+/// Where there is no data directory, where another server uses it, and where its log cannot be
+/// applied.
 pub fn run(args: &config::Check) -> Result<ExitCode> {
     // Where one of the two is gone the other says what is missing.
     if !args.data.join("base").is_dir() && !args.data.join("control").is_file() {

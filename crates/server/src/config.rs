@@ -1,4 +1,5 @@
-//! What the server is told before it starts: the command line first, then `DIR/throng.toml`, then defaults.
+//! What the server is told before it starts: the command line first, then `DIR/throng.toml`, then
+//! defaults.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -56,7 +57,8 @@ pub struct Check {
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
-    /// First compare the pages as they are with what the log makes of them, as far as it reaches back: redo equals do.
+    /// First compare the pages as they are with what the log makes of them, as far as it reaches
+    /// back: redo equals do.
     #[arg(long)]
     pub redo: bool,
 }
@@ -74,7 +76,8 @@ pub struct Config {
     pub settings: Vec<(String, String)>,
 }
 
-/// Keys of `throng.toml` and `--set` that are the server's own and not an entry of the settings' registry.
+/// Keys of `throng.toml` and `--set` that are the server's own and not an entry of the settings'
+/// registry.
 const LISTEN: &str = "listen";
 const CORES: &str = "cores";
 const MEMORY: &str = "memory";

@@ -1,8 +1,9 @@
 //! Coming back after storage has failed.
 //!
-//! After a failed write or sync nothing in memory can be trusted to reach the disk ([`throng_disk::CheckedDisk`]); what was
-//! acknowledged is in the log. So the server ends its sessions and becomes a new process image of itself, with the same
-//! arguments: nothing of the old memory is left, and recovery starts from the disk alone.
+//! After a failed write or sync nothing in memory can be trusted to reach the disk
+//! ([`throng_disk::CheckedDisk`]); what was acknowledged is in the log. So the server ends its
+//! sessions and becomes a new process image of itself, with the same arguments: nothing of the old
+//! memory is left, and recovery starts from the disk alone.
 //!
 //! ```text
 //!   serve ──write failed──► sessions end (57P02) ──pause──► exec ──► recovery ──► serve

@@ -1,4 +1,5 @@
-//! `throng serve`: from the configuration to the ready line, and from the signal to the last page written.
+//! `throng serve`: from the configuration to the ready line, and from the signal to the last page
+//! written.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -71,7 +72,8 @@ fn run_once(config: &Config, restart: &Restart) -> Result<Ended> {
         std::mem::forget(engine);
         return served;
     }
-    // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next start quick.
+    // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next
+    // start quick.
     let closed = engine.close();
     served.and_then(|ended| closed.map(|()| ended))
 }
@@ -84,7 +86,8 @@ enum Ended {
     StoppedAfterFailure,
 }
 
-/// Gives the engine its pool for big queries: a worker a core, of lower priority than the event loops there.
+/// Gives the engine its pool for big queries: a worker a core, of lower priority than the event
+/// loops there.
 fn start_analytics(config: &Config, placement: &Placement, engine: &Engine) -> Result<()> {
     let workers = config.cores.len().max(1);
     let pool = AnalyticsPool::start(PoolConfig {

@@ -64,7 +64,8 @@ pub enum BoundStatement {
 }
 
 impl BoundStatement {
-    /// The tables whose definitions a command took in when it was bound, to read or to write them by.
+    /// The tables whose definitions a command took in when it was bound, to read or to write them
+    /// by.
     pub fn tables(&mut self) -> BTreeSet<Oid> {
         let query = match self {
             BoundStatement::Query(query) | BoundStatement::Explain { query, .. } => query,
@@ -220,7 +221,8 @@ pub enum Ddl {
         restart_identity: bool,
         cascade: bool,
     },
-    /// All versions of a table's rows into a new heap: CLUSTER, in an index's order, or VACUUM FULL.
+    /// All versions of a table's rows into a new heap: CLUSTER, in an index's order, or VACUUM
+    /// FULL.
     Repack {
         table: Oid,
         order: Option<Oid>,
@@ -471,7 +473,8 @@ pub struct VacuumOptions {
     pub analyze: bool,
     /// Pass over what others have locked.
     pub skip_locked: bool,
-    /// Not the tables themselves: nothing is left to do, values outside rows being in the same file.
+    /// Not the tables themselves: nothing is left to do, values outside rows being in the same
+    /// file.
     pub skip_main: bool,
     /// Whether to cut empty pages off a table's end, if it was said.
     pub truncate: Option<bool>,
@@ -937,7 +940,8 @@ pub enum Command {
         tables: Vec<Maintained>,
         skip_locked: bool,
     },
-    /// A table by one of its indexes. A partitioned one: each of its partitions by the index's part.
+    /// A table by one of its indexes. A partitioned one: each of its partitions by the index's
+    /// part.
     Cluster {
         table: Oid,
         index: Oid,
@@ -955,7 +959,8 @@ pub enum Command {
     Call(Box<RoutineCall>),
     Do(crate::parse::ast::DoBlock),
     Discard(Discard),
-    /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names given.
+    /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names
+    /// given.
     SetConstraints {
         all: bool,
         constraints: Vec<Oid>,

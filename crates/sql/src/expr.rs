@@ -44,7 +44,8 @@ pub mod system {
     pub const TABLEOID: i16 = -6;
     /// Not a table's: what MERGE did to the row that it returns.
     pub const MERGE_ACTION: i16 = -7;
-    /// Of an entry of FROM that is no table: whether it has a row, which an outer join may leave it without.
+    /// Of an entry of FROM that is no table: whether it has a row, which an outer join may leave it
+    /// without.
     pub const PRESENT: i16 = -8;
 
     /// What a table's column of this number is called, if it is one of these.
@@ -184,7 +185,8 @@ pub enum Expr {
     Row(Vec<Expr>, Option<Arc<[Text]>>),
     /// Before planning: an aggregate's result.
     Aggregate(Box<AggCall>),
-    /// Before planning: `GROUPING(…)`, a bit for each argument that the row's grouping set leaves out.
+    /// Before planning: `GROUPING(…)`, a bit for each argument that the row's grouping set leaves
+    /// out.
     Grouping(Vec<Expr>),
     /// Before planning: the value of a window function.
     Window(Box<WindowCall>),
@@ -214,7 +216,8 @@ pub struct RoutineCall {
     pub ty: SqlType,
     /// The columns of what it returns; empty where that is a value.
     pub columns: Vec<RelColumn>,
-    /// The value as an expression over the arguments, which are its parameters: where the body is no more than that.
+    /// The value as an expression over the arguments, which are its parameters: where the body is
+    /// no more than that.
     pub inline: Option<Arc<Expr>>,
 }
 
@@ -263,8 +266,8 @@ impl Place {
     }
 }
 
-/// What a value must be to be of a domain or an array of one. Conditions are over the value as `Slot(0)`; they are no part of
-/// the expression that the rules stand in.
+/// What a value must be to be of a domain or an array of one. Conditions are over the value as
+/// `Slot(0)`; they are no part of the expression that the rules stand in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DomainRules {
     pub domain: Oid,

@@ -74,9 +74,11 @@ pub struct Select {
     /// Set when there is a GROUP BY, a HAVING or an aggregate.
     pub grouped: bool,
     pub having: Option<Expr>,
-    /// Those of the WINDOW clause and of the OVERs; [`WindowCall`](crate::window::WindowCall)s say which.
+    /// Those of the WINDOW clause and of the OVERs; [`WindowCall`](crate::window::WindowCall)s say
+    /// which.
     pub windows: Vec<Window>,
-    /// Aggregates over this query's rows that queries inside it ask for, as columns of its output's entry.
+    /// Aggregates over this query's rows that queries inside it ask for, as columns of its output's
+    /// entry.
     pub lifted: Vec<Expr>,
     pub targets: Vec<Target>,
     pub distinct: Distinct,
@@ -104,7 +106,8 @@ impl Select {
 /// A GROUP BY as it was written; columns are places in [`Select::group_by`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grouping {
-    /// How many of the grouping expressions were written: those after them depend on a primary key among them.
+    /// How many of the grouping expressions were written: those after them depend on a primary key
+    /// among them.
     pub written: usize,
     /// GROUP BY DISTINCT
     pub distinct: bool,
@@ -229,12 +232,14 @@ pub enum RelKind {
     /// A function in FROM that a user made.
     Routine {
         call: Box<RoutineCall>,
-        /// Its rows as a query over its arguments, which are the query's parameters: where the body is no more than that.
+        /// Its rows as a query over its arguments, which are the query's parameters: where the body
+        /// is no more than that.
         inline: Option<Box<Query>>,
         ordinality: bool,
         lateral: bool,
     },
-    /// Functions in FROM side by side, each an entry of its own; the short ones are filled up with NULLs.
+    /// Functions in FROM side by side, each an entry of its own; the short ones are filled up with
+    /// NULLs.
     RowsFrom {
         items: Vec<FromItem>,
         ordinality: bool,
@@ -266,7 +271,8 @@ pub struct Cte {
     /// The names written after its own for its first columns.
     pub aliases: Vec<String>,
     pub body: CteBody,
-    /// MATERIALIZED was written: run it on its own even where it is read once. NOT MATERIALIZED: false.
+    /// MATERIALIZED was written: run it on its own even where it is read once. NOT MATERIALIZED:
+    /// false.
     pub materialized: Option<bool>,
     /// Places that read it, its own recursive term apart.
     pub uses: u32,
@@ -276,7 +282,8 @@ pub struct Cte {
 #[allow(clippy::large_enum_variant)] // A few a statement.
 pub enum CteBody {
     Query(Query),
-    /// WITH RECURSIVE: `term` reads what the step before gave, as [`RelKind::WorkTable`], and is run until it gives nothing.
+    /// WITH RECURSIVE: `term` reads what the step before gave, as [`RelKind::WorkTable`], and is
+    /// run until it gives nothing.
     Recursive {
         init: Query,
         term: Query,

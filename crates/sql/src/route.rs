@@ -1,10 +1,12 @@
-//! Where rows of a partitioned table go: the table's division, its partitions' divisions, down to the tables that have rows.
+//! Where rows of a partitioned table go: the table's division, its partitions' divisions, down to
+//! the tables that have rows.
 //!
 //! ```text
 //! row of the table ─► key of division 0 ─► partition ─┬─► leaf
 //!                                                     └─► key of division 1 ─► … ─► leaf
 //! ```
-//! All keys are expressions over the row of the table it begins with, whatever the order of a partition's own columns.
+//! All keys are expressions over the row of the table it begins with, whatever the order of a
+//! partition's own columns.
 
 use std::sync::{Arc, OnceLock};
 
@@ -55,7 +57,8 @@ pub struct Level {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     pub table: Arc<TableDef>,
-    /// For each of its columns the place in the row of the table at the top; empty: the row as it is.
+    /// For each of its columns the place in the row of the table at the top; empty: the row as it
+    /// is.
     pub columns: Vec<Option<u32>>,
     /// The columns that are computed from the others, over its own row.
     pub generated: Vec<(u16, Expr)>,
@@ -63,7 +66,8 @@ pub struct Leaf {
     pub checks: Vec<CheckExpr>,
 }
 
-/// All that is needed to put rows of a table into its partitions, and to refuse those that a partition does not take.
+/// All that is needed to put rows of a table into its partitions, and to refuse those that a
+/// partition does not take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Routing {
     pub table: Arc<TableDef>,
@@ -116,7 +120,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Whether all keys are plain columns, so that nothing but tables' definitions tells what it is.
+    /// Whether all keys are plain columns, so that nothing but tables' definitions tells what it
+    /// is.
     pub fn is_of_columns(&self) -> bool {
         let keys = self.divisions.iter().flat_map(|d| &d.table.partitioned);
         keys.flat_map(|key| &key.parts).all(|part| part.attnum != 0)

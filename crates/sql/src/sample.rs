@@ -1,18 +1,21 @@
-//! What ANALYZE makes of a sample of a table's rows: which rows are taken, and what a column's values say.
+//! What ANALYZE makes of a sample of a table's rows: which rows are taken, and what a column's
+//! values say.
 //!
 //! ```text
 //! blocks ─► BlockSampler (so many of them, each as likely) ─► rows ─► Reservoir (so many, each as likely) ─► column()
 //! ```
-//! The estimates are PostgreSQL's, as its documentation and comments tell them: distinct values by Haas and Stokes' Duj1
-//! ("Sampling-based estimation of the number of distinct values", VLDB 1995), most common values that stand out from the
-//! others beyond what chance explains, bounds of parts of equal size over the rest, correlation with the order of the heap.
+//! The estimates are PostgreSQL's, as its documentation and comments tell them: distinct values by
+//! Haas and Stokes' Duj1 ("Sampling-based estimation of the number of distinct values", VLDB 1995),
+//! most common values that stand out from the others beyond what chance explains, bounds of parts
+//! of equal size over the rest, correlation with the order of the heap.
 
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, Oid, oid};
 
 use crate::catalog::ColumnStats;
 
-/// Rows looked at for each unit of the statistics target: PostgreSQL's (Chaudhuri, Motwani and Narasayya, SIGMOD 1998).
+/// Rows looked at for each unit of the statistics target: PostgreSQL's (Chaudhuri, Motwani and
+/// Narasayya, SIGMOD 1998).
 pub const ROWS_A_TARGET: usize = 300;
 /// Longer values are counted, not looked at.
 pub const WIDE: usize = 1024;
@@ -42,7 +45,8 @@ impl From<Datum> for Sampled {
     }
 }
 
-/// Chooses `wanted` of `blocks` blocks, in order, all choices as likely (Knuth's algorithm S, TAOCP 3.4.2).
+/// Chooses `wanted` of `blocks` blocks, in order, all choices as likely (Knuth's algorithm S, TAOCP
+/// 3.4.2).
 pub struct BlockSampler {
     blocks: u32,
     wanted: u32,
@@ -75,7 +79,8 @@ impl BlockSampler {
     }
 }
 
-/// Which of the rows that go by are kept, and where: `size` of them, all choices as likely (Li's algorithm L, ACM TOMS 20:4).
+/// Which of the rows that go by are kept, and where: `size` of them, all choices as likely (Li's
+/// algorithm L, ACM TOMS 20:4).
 pub struct Reservoir {
     size: usize,
     seen: u64,
@@ -140,8 +145,8 @@ struct Run {
     count: usize,
 }
 
-/// What a column's values in sampled rows, in the order of the heap, say of it in a table of `total` rows. At most `target`
-/// common values, and parts between bounds, are kept.
+/// What a column's values in sampled rows, in the order of the heap, say of it in a table of
+/// `total` rows. At most `target` common values, and parts between bounds, are kept.
 pub fn column(ty: Oid, values: &[Sampled], total: f64, target: usize) -> ColumnStats {
     let rows = values.len() as f64;
     let mut stats = ColumnStats {
@@ -213,7 +218,8 @@ fn runs_of(ranked: &[Ranked<'_>]) -> Vec<Run> {
     runs
 }
 
-/// Distinct values among `total`, where `sampled` of them have `found`, of which `once` were met once.
+/// Distinct values among `total`, where `sampled` of them have `found`, of which `once` were met
+/// once.
 fn distinct(found: f64, once: f64, sampled: f64, total: f64) -> f64 {
     if once == 0.0 {
         return found;
@@ -248,8 +254,9 @@ fn common(
     repeated
 }
 
-/// How many of the most common values are met so much more often than the others are on average that it is hardly by chance: the
-/// last one has to be two standard deviations of the hypergeometric distribution above the mean.
+/// How many of the most common values are met so much more often than the others are on average
+/// that it is hardly by chance: the last one has to be two standard deviations of the
+/// hypergeometric distribution above the mean.
 fn standing_out(repeated: &[Run], rows: f64, total: f64, stats: &ColumnStats) -> usize {
     let mut keep = repeated.len();
     if rows >= total || total <= 1.0 {
@@ -338,7 +345,8 @@ fn width(value: &Datum, ty: Oid) -> f64 {
         other => {
             let mut key = Vec::new();
             let order = KeyOrder::new(oid::TEXT, false, false);
-            // Json and the like have been told apart above; a length that is off by some changes nothing.
+            // Json and the like have been told apart above; a length that is off by some changes
+            // nothing.
             let _ = key::encode_one(other, order, &mut key);
             varying(key.len())
         }

@@ -1,7 +1,8 @@
 //! TABLESAMPLE: which of a table's rows are taken.
 //!
-//! A row, or a page with all its rows, is taken where the hash of its place and a seed is below a share of all hashes: so one
-//! seed takes the same rows again and again, and a larger share takes those and more. The hash is PostgreSQL's.
+//! A row, or a page with all its rows, is taken where the hash of its place and a seed is below a
+//! share of all hashes: so one seed takes the same rows again and again, and a larger share takes
+//! those and more. The hash is PostgreSQL's.
 
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};

@@ -213,7 +213,8 @@ impl Workbench {
         Some(plan(*query, &ctx))
     }
 
-    /// As if ANALYZE had found this of a table: its rows, and of columns what a sample of their values says.
+    /// As if ANALYZE had found this of a table: its rows, and of columns what a sample of their
+    /// values says.
     pub fn know(&mut self, table: &str, rows: f64, columns: &[(&str, Vec<throng_types::Datum>)]) {
         self.learn(table, rows, columns, false);
     }

@@ -178,8 +178,8 @@ fn mismatch() -> EvalStop {
     Error::internal("RANGE over values of different types").into()
 }
 
-/// One side of a RANGE frame: `value` is within the bound if it is not more (`at_most`) or not less than `base` plus
-/// or minus (`back`) the offset.
+/// One side of a RANGE frame: `value` is within the bound if it is not more (`at_most`) or not less
+/// than `base` plus or minus (`back`) the offset.
 #[derive(Clone, Copy)]
 pub struct Reach {
     pub back: bool,
@@ -230,7 +230,8 @@ pub fn in_range(
             };
             Ok(within(value.compare(&bound)))
         }
-        // The days and months of the offset say nothing about a time of day; nothing wraps at midnight.
+        // The days and months of the offset say nothing about a time of day; nothing wraps at
+        // midnight.
         (Datum::Time(base), Datum::Interval(by)) => {
             if by.micros < 0 {
                 return Err(bad_size());

@@ -3,8 +3,9 @@
 /// A cache line of every machine we know, or half of one.
 const LINE: usize = 64;
 
-/// Has the cache line in which `value` begins brought in while the caller goes on: one that comes from main memory takes as long as
-/// three hundred instructions, and the next one that is waited for comes at the same time.
+/// Has the cache line in which `value` begins brought in while the caller goes on: one that comes
+/// from main memory takes as long as three hundred instructions, and the next one that is waited
+/// for comes at the same time.
 #[inline(always)]
 pub fn fetch_ahead<T>(value: &T) {
     ask_for(std::ptr::from_ref(value).cast());

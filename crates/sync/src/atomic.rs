@@ -1,6 +1,7 @@
 //! Atomics: the standard library's, or the model checker's under `--cfg loom` or `--cfg shuttle`.
 //!
-//! Loom's cannot stand in a `static` and their `new` is not `const`. Shuttle's take every order for `SeqCst`.
+//! Loom's cannot stand in a `static` and their `new` is not `const`. Shuttle's take every order for
+//! `SeqCst`.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{

@@ -1,7 +1,7 @@
 //! A spinlock of one bit, in a word that it guards.
 //!
-//! It is tried and waited for as `lab_spinlock` and `lab_spin_backoff` say. The forms that only aarch64 has are
-//! [`Spinlock`](crate::Spinlock)'s own: here they are test, then test-and-set.
+//! It is tried and waited for as `lab_spinlock` and `lab_spin_backoff` say. The forms that only
+//! aarch64 has are [`Spinlock`](crate::Spinlock)'s own: here they are test, then test-and-set.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::lab::{self, SpinForm};
@@ -9,8 +9,8 @@ use crate::spin::{BackOff, ChosenBackOff, contention};
 
 /// Sets `bit`, once nobody else has it set. The word before, in which it is not.
 ///
-/// The holder clears it by whatever it does next, with Release. Nobody who waits changes any other bit, so that the holder may
-/// use a plain store if all changes of the word are made under the bit.
+/// The holder clears it by whatever it does next, with Release. Nobody who waits changes any other
+/// bit, so that the holder may use a plain store if all changes of the word are made under the bit.
 #[inline]
 pub(crate) fn lock(word: &AtomicU64, bit: u64, name: &'static str) -> u64 {
     try_lock(word, bit).unwrap_or_else(|| wait(word, bit, name))
@@ -42,7 +42,8 @@ fn compare_and_swap(word: &AtomicU64, bit: u64) -> Option<u64> {
 
 #[cold]
 fn wait(word: &AtomicU64, bit: u64, name: &'static str) -> u64 {
-    // Test-and-set tests nothing first, and compare-and-swap by itself. (In a model a test may answer from the past for ever.)
+    // Test-and-set tests nothing first, and compare-and-swap by itself. (In a model a test may
+    // answer from the past for ever.)
     let tests = !matches!(lab::spin(), SpinForm::Tas | SpinForm::Cas) && !cfg!(loom);
     let mut before = 0;
     contention::seen(name, || {

@@ -1,4 +1,5 @@
-//! `UnsafeCell` with loom's shape: under loom every access is checked for races, elsewhere it is a pointer.
+//! `UnsafeCell` with loom's shape: under loom every access is checked for races, elsewhere it is a
+//! pointer.
 
 #[cfg(loom)]
 pub use loom::cell::{MutPtr, UnsafeCell};
@@ -44,15 +45,16 @@ mod plain {
     impl<T: ?Sized> MutPtr<T> {
         /// # Safety
         ///
-        /// The cell is alive, and while the result is used nothing else reads or writes its content.
+        /// The cell is alive, and while the result is used nothing else reads or writes its
+        /// content.
         #[inline]
         #[expect(
             clippy::mut_from_ref,
             reason = "loom's signature; the caller promises exclusivity"
         )]
         pub unsafe fn deref(&self) -> &mut T {
-            // SAFETY: the pointer came from a cell, so it is aligned and not null; that the cell is alive
-            // and unshared for the result's lifetime is this function's own condition.
+            // SAFETY: the pointer came from a cell, so it is aligned and not null; that the cell is
+            // alive and unshared for the result's lifetime is this function's own condition.
             unsafe { &mut *self.0 }
         }
     }

@@ -1,9 +1,11 @@
 //! Giving one's core away for a moment.
 //!
-//! On a full core a thread that is about to wait lets others run first: clients that have something to send, sessions that are
-//! about to commit. They need microseconds, and on an idle core the call comes back at once. Whoever computes for long would take a whole
-//! time slice, which is milliseconds; so while somebody does, nothing is given away. Threads that do nothing else [come
-//! last](come_last): where the kernel can be told to take the core from them soon, they do not count.
+//! On a full core a thread that is about to wait lets others run first: clients that have something
+//! to send, sessions that are about to commit. They need microseconds, and on an idle core the call
+//! comes back at once. Whoever computes for long would take a whole time slice, which is
+//! milliseconds; so while somebody does, nothing is given away. Threads that do nothing else [come
+//! last](come_last): where the kernel can be told to take the core from them soon, they do not
+//! count.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many there are.
 static COMPUTING: AtomicUsize = AtomicUsize::new(0);
 
-/// Held by whoever computes for long beside the threads that serve, and does not [come last](come_last) in short slices.
+/// Held by whoever computes for long beside the threads that serve, and does not [come
+/// last](come_last) in short slices.
 #[derive(Debug)]
 #[must_use = "it counts for as long as it is held"]
 pub struct Computing(());
@@ -35,7 +38,8 @@ impl Drop for Computing {
     }
 }
 
-/// Lets those who need this core for a moment have it. May come back at once, and does where somebody computes.
+/// Lets those who need this core for a moment have it. May come back at once, and does where
+/// somebody computes.
 #[inline]
 pub fn yield_core() {
     if !Computing::is_under_way() {
@@ -43,7 +47,8 @@ pub fn yield_core() {
     }
 }
 
-/// Has the calling thread run where no other wants to, or nearly: [after](come_after) all others, with the least weight.
+/// Has the calling thread run where no other wants to, or nearly: [after](come_after) all others,
+/// with the least weight.
 ///
 /// # Errors
 /// The kernel's. The thread is then as it was.
@@ -51,8 +56,9 @@ pub fn come_last() -> io::Result<bool> {
     come_after(19)
 }
 
-/// Gives the calling thread the weight of a niceness, and slices so short that who wakes up need not wait for one to end
-/// (`sched_setattr(2)`). Whether its slices are: Linux before 6.12 knows of the weight only.
+/// Gives the calling thread the weight of a niceness, and slices so short that who wakes up need
+/// not wait for one to end (`sched_setattr(2)`). Whether its slices are: Linux before 6.12 knows of
+/// the weight only.
 ///
 /// # Errors
 /// The kernel's. The thread is then as it was.
@@ -80,8 +86,8 @@ pub fn come_after(nice: i32) -> io::Result<bool> {
         ..Attributes::default()
     };
     let mut had = Attributes::default();
-    // SAFETY: both live until the calls return, and are as long as the kernel is told. The calls change when the calling thread
-    // runs, and say so; nothing else.
+    // SAFETY: both live until the calls return, and are as long as the kernel is told. The calls
+    // change when the calling thread runs, and say so; nothing else.
     let result = unsafe {
         match libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) {
             0 => libc::syscall(libc::SYS_sched_getattr, 0, &raw mut had, size, 0),

@@ -4,9 +4,9 @@
 //!   packets of a client ──► core 0's part of the kernel ──► core 0's thread      one cache, nobody else is woken
 //!                                                     └───► core 1's thread      all that they share goes from cache to cache
 //! ```
-//! Of a client on this machine the core that its packets come to is the one that it runs on, of another machine's the one that the
-//! network card's queue interrupts (Pesterev, Strauss, Zeldovich and Morris, "Improving Network Connection Locality on Multicore
-//! Systems", EuroSys 2012).
+//! Of a client on this machine the core that its packets come to is the one that it runs on, of
+//! another machine's the one that the network card's queue interrupts (Pesterev, Strauss, Zeldovich
+//! and Morris, "Improving Network Connection Locality on Multicore Systems", EuroSys 2012).
 
 /// How many connections the thread of a core has.
 pub struct Load {
@@ -14,16 +14,17 @@ pub struct Load {
     pub open: usize,
 }
 
-/// The place in `loads` of who gets a connection whose packets come to `core`: that core's thread, unless it has many more than
-/// another; else who has fewest.
+/// The place in `loads` of who gets a connection whose packets come to `core`: that core's thread,
+/// unless it has many more than another; else who has fewest.
 ///
 /// # Panics
 /// Where there is nobody.
 pub fn deal(loads: &[Load], core: Option<usize>) -> usize {
     let by_open = (0..loads.len()).min_by_key(|&n| loads[n].open);
     let fewest = by_open.expect("somebody to deal to");
-    // Enough that clients of several threads, which connect at their own pace, come to their cores, and so few that a pool that one
-    // thread fills does not fill one core. Of a few connections none is to wait for another while a core is idle.
+    // Enough that clients of several threads, which connect at their own pace, come to their cores,
+    // and so few that a pool that one thread fills does not fill one core. Of a few connections
+    // none is to wait for another while a core is idle.
     let most = loads[fewest].open + loads[fewest].open / 8;
     let near = loads.iter().position(|load| Some(load.core) == core);
     near.filter(|&near| loads[near].open <= most)
@@ -34,7 +35,8 @@ pub fn deal(loads: &[Load], core: Option<usize>) -> usize {
 mod tests {
     use super::*;
 
-    /// How many connections each of the threads on `cores` has when some have come whose packets come to these.
+    /// How many connections each of the threads on `cores` has when some have come whose packets
+    /// come to these.
     fn dealt(cores: &[usize], arrivals: impl IntoIterator<Item = Option<usize>>) -> Vec<usize> {
         let mut loads: Vec<_> = cores.iter().map(|&core| Load { core, open: 0 }).collect();
         for core in arrivals {

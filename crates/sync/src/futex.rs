@@ -1,14 +1,15 @@
 //! Sleeping until a word changes.
 //!
-//! [`WaitQueue`] is the kernel's futex on the *high half* of an `AtomicU64`, with two kinds of waiter that
-//! are woken apart. It has the futex's contract, and users rely on no more than that:
+//! [`WaitQueue`] is the kernel's futex on the *high half* of an `AtomicU64`, with two kinds of
+//! waiter that are woken apart. It has the futex's contract, and users rely on no more than that:
 //!
-//! * `wait` sleeps only if the high half still has the value that the caller saw, and that check is atomic
-//!   with respect to `wake_*`: a waker that changes the word and then wakes cannot be missed;
+//! * `wait` sleeps only if the high half still has the value that the caller saw, and that check is
+//!   atomic with respect to `wake_*`: a waker that changes the word and then wakes cannot be
+//!   missed;
 //! * `wait` may return for no reason, so callers look at the word again.
 //!
-//! In models, and under Miri (which does not know the calls), the same contract is kept by a mutex and two condition
-//! variables, so that lost wake-ups are found as deadlocks.
+//! In models, and under Miri (which does not know the calls), the same contract is kept by a mutex
+//! and two condition variables, so that lost wake-ups are found as deadlocks.
 
 use crate::atomic::AtomicU64;
 use std::time::Duration;
@@ -111,7 +112,8 @@ mod real {
     }
 
     fn wake(word: &AtomicU64, count: u32, side: Side) -> usize {
-        // The call fails only for a bad address or bad flags, which a reference and a constant cannot be.
+        // The call fails only for a bad address or bad flags, which a reference and a constant
+        // cannot be.
         wake_bitset(high_half(word), Flags::PRIVATE, count, side.mask()).unwrap_or(0)
     }
 
@@ -122,10 +124,11 @@ mod real {
         } else {
             half
         };
-        // SAFETY: the address is one of the two 4-byte halves of a live, 8-byte aligned word, so it is
-        // aligned and valid for the word's lifetime, which the result borrows. Both types have interior
-        // mutability, so the shared reference claims nothing about the bytes. No code of this process
-        // loads or stores through the result (that would mix access sizes): only the kernel reads it.
+        // SAFETY: the address is one of the two 4-byte halves of a live, 8-byte aligned word, so it
+        // is aligned and valid for the word's lifetime, which the result borrows. Both types have
+        // interior mutability, so the shared reference claims nothing about the bytes. No code of
+        // this process loads or stores through the result (that would mix access sizes): only the
+        // kernel reads it.
         unsafe { &*half }
     }
 }
@@ -152,7 +155,8 @@ mod model {
     struct Sleepers {
         /// Nobody has woken them yet.
         asleep: usize,
-        /// Woken, but they have not run yet: a condition variable may wake others for no reason, who sleep on.
+        /// Woken, but they have not run yet: a condition variable may wake others for no reason,
+        /// who sleep on.
         woken: usize,
     }
 

@@ -14,8 +14,9 @@ pub const MAX_THREADS: usize = if cfg!(shuttle) {
     256
 };
 
-/// The calling thread's number, below [`MAX_THREADS`]: the smallest that was free when the thread first asked.
-/// It goes back when the thread ends, and what its holder wrote before is seen by the next.
+/// The calling thread's number, below [`MAX_THREADS`]: the smallest that was free when the thread
+/// first asked. It goes back when the thread ends, and what its holder wrote before is seen by the
+/// next.
 ///
 /// Panics if more than [`MAX_THREADS`] threads hold one.
 #[inline]
@@ -55,7 +56,8 @@ mod imp {
         fn drop(&mut self) {
             let index = INDEX.replace(NONE);
             if index != NONE {
-                // Release: what this thread wrote to its slots is seen by the thread that takes the index.
+                // Release: what this thread wrote to its slots is seen by the thread that takes the
+                // index.
                 IN_USE[index / 64].fetch_and(!(1 << (index % 64)), Ordering::Release);
             }
         }
@@ -75,7 +77,8 @@ mod imp {
     fn first_use() -> usize {
         let index = acquire();
         INDEX.set(index);
-        // A destructor that runs after the lease's own finds no lease: that index is not given back.
+        // A destructor that runs after the lease's own finds no lease: that index is not given
+        // back.
         let _ = LEASE.try_with(|_| ());
         index
     }
@@ -136,7 +139,8 @@ const SLOTS: usize = if cfg!(loom) { 4 } else { MAX_THREADS };
 
 /// A value for every thread, each on its own cache lines.
 ///
-/// All of them can be read by anyone; what makes writes cheap is that only the owner writes its own.
+/// All of them can be read by anyone; what makes writes cheap is that only the owner writes its
+/// own.
 #[derive(Debug)]
 pub struct PerThread<T> {
     slots: Box<[CachePadded<T>]>,

@@ -1,8 +1,9 @@
 //! Which form of each structure this process runs, chosen once, before its threads start.
 //!
-//! The choice is one word that nobody writes afterwards, so that asking costs a test of a line every core
-//! keeps, and a branch that always goes the same way; the ways not taken by default are `#[cold]`. Code that wants no
-//! question at all (the lab's own loops) names the form as a type parameter instead.
+//! The choice is one word that nobody writes afterwards, so that asking costs a test of a line
+//! every core keeps, and a branch that always goes the same way; the ways not taken by default are
+//! `#[cold]`. Code that wants no question at all (the lab's own loops) names the form as a type
+//! parameter instead.
 //!
 //! ```text
 //!  31 … 16 | 15 … 12 | 11 … 8 | 7 … 4    | 3 … 0
@@ -157,8 +158,8 @@ impl Choice {
     }
 }
 
-/// Chooses for the whole process. To be called before any other thread uses what is chosen; the same choice may be
-/// made again.
+/// Chooses for the whole process. To be called before any other thread uses what is chosen; the
+/// same choice may be made again.
 ///
 /// # Errors
 /// When this machine cannot run it, or another choice was made before.
@@ -200,7 +201,8 @@ pub(crate) fn pin() -> PinForm {
     PinForm::of((store::word() & PIN) >> 12)
 }
 
-/// Whether whoever reads a page pins it and enters its latch, as PostgreSQL's readers do: not by default.
+/// Whether whoever reads a page pins it and enters its latch, as PostgreSQL's readers do: not by
+/// default.
 #[inline(always)]
 pub fn reads_pin() -> bool {
     store::word() & PIN != 0
@@ -284,7 +286,8 @@ mod tests {
 
     #[test]
     fn the_first_choice_stays_and_no_other_is_taken() {
-        // The process of these unit tests runs the defaults: what else is chosen here would race with the others.
+        // The process of these unit tests runs the defaults: what else is chosen here would race
+        // with the others.
         assert_eq!(select(Choice::default()), Ok(()));
         let other = Choice {
             back_off: BackOffForm::Adaptive,

@@ -1,8 +1,8 @@
 //! The latch: shared, exclusive, or optimistic, in one word.
 //!
-//! Readers that can bear to be wrong and try again take a [`Version`], read through relaxed atomics,
-//! and [`validate`](Latch::validate): they write nothing that another core reads. Readers that cannot,
-//! take it shared. Writers take it exclusively, and leave a new version behind.
+//! Readers that can bear to be wrong and try again take a [`Version`], read through relaxed
+//! atomics, and [`validate`](Latch::validate): they write nothing that another core reads. Readers
+//! that cannot, take it shared. Writers take it exclusively, and leave a new version behind.
 //!
 //! # The word
 //!
@@ -12,8 +12,9 @@
 //!              high half: what the kernel compares ↑ (bits 63 … 32)
 //! ```
 //!
-//! How the word is changed is a [`RawLatch`]; a plain `Latch` uses the one that was chosen at start (`lab_latch`), by
-//! default compare-and-swap. LOCKED is set only where changes are made under a spinlock, and only during one.
+//! How the word is changed is a [`RawLatch`]; a plain `Latch` uses the one that was chosen at start
+//! (`lab_latch`), by default compare-and-swap. LOCKED is set only where changes are made under a
+//! spinlock, and only during one.
 //!
 //! # States
 //!
@@ -23,22 +24,24 @@
 //! | shared | 0 | n > 0 | readers while no writer waits | the last reader wakes one writer |
 //! | exclusive | 1 | 0 | nobody | the writer wakes all waiting readers or, if there are none, one writer |
 //!
-//! *Writers do not starve*: a writer counts itself before it sleeps, and while the count is not zero no
-//! new reader gets in. *Readers do not starve*: those that slept through a writer go next, past the
-//! writers that wait; each such pass is paid for with one writer's turn. A running writer may overtake a
-//! sleeping one, which costs fairness among writers and saves a context switch a hand-over.
+//! *Writers do not starve*: a writer counts itself before it sleeps, and while the count is not
+//! zero no new reader gets in. *Readers do not starve*: those that slept through a writer go next,
+//! past the writers that wait; each such pass is paid for with one writer's turn. A running writer
+//! may overtake a sleeping one, which costs fairness among writers and saves a context switch a
+//! hand-over.
 //!
-//! *No wake-up is lost*: a thread sleeps only on a word that shows a holder (or, a reader, a waiting writer),
-//! and both the bit and the count that it left in that word stay until it is woken or has got the latch. So
-//! whoever ends that state sees them, and the kernel's comparison makes the check and the sleep one step. The
-//! version is not compared (but for 8 bits), and need not be: a word that has come back to the same
-//! state has a new holder who will see the same bits.
+//! *No wake-up is lost*: a thread sleeps only on a word that shows a holder (or, a reader, a
+//! waiting writer), and both the bit and the count that it left in that word stay until it is woken
+//! or has got the latch. So whoever ends that state sees them, and the kernel's comparison makes
+//! the check and the sleep one step. The version is not compared (but for 8 bits), and need not be:
+//! a word that has come back to the same state has a new holder who will see the same bits.
 //!
-//! *An add that is undone* (see [`ByAdd`]) is a shared holder like any other as long as it lasts, also beside a writer,
-//! who leaves the count as it is; undoing it is leaving, and wakes whoever a leaving reader would.
+//! *An add that is undone* (see [`ByAdd`]) is a shared holder like any other as long as it lasts,
+//! also beside a writer, who leaves the count as it is; undoing it is leaving, and wakes whoever a
+//! leaving reader would.
 //!
-//! A latch is not reentrant, not even shared: with a writer waiting in between, the second entry waits for
-//! the writer and the writer for the first.
+//! A latch is not reentrant, not even shared: with a writer waiting in between, the second entry
+//! waits for the writer and the writer for the first.
 
 mod raw;
 
@@ -60,7 +63,8 @@ const VERSION: u64 = (ONE_SHARED - 1) & !LOCKED;
 const ONE_VERSION: u64 = 1 << 1;
 const LOCKED: u64 = 1;
 
-/// Shared holders, and waiting writers: far more than threads ([`crate::MAX_THREADS`]), which hold a latch once.
+/// Shared holders, and waiting writers: far more than threads ([`crate::MAX_THREADS`]), which hold
+/// a latch once.
 const MAX_HOLDERS: u64 = (1 << 11) - 1;
 const _: () = assert!(MAX_HOLDERS as usize > 4 * crate::MAX_THREADS);
 const _: () = assert!(
@@ -110,7 +114,8 @@ mod is {
     }
 }
 
-/// What an optimistic reader remembers: the latch was not held exclusively, and how often it had been.
+/// What an optimistic reader remembers: the latch was not held exclusively, and how often it had
+/// been.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Version(u64);
 
@@ -209,8 +214,8 @@ impl<R: RawLatch> Latch<R> {
         self.leave_exclusive(ONE_VERSION, 0);
     }
 
-    /// Leaves exclusive with the version unchanged, for a holder that has written nothing an optimistic
-    /// reader may read.
+    /// Leaves exclusive with the version unchanged, for a holder that has written nothing an
+    /// optimistic reader may read.
     ///
     /// Panics if it is not held exclusively.
     #[inline]
@@ -226,8 +231,8 @@ impl<R: RawLatch> Latch<R> {
         self.leave_exclusive(ONE_VERSION, ONE_SHARED);
     }
 
-    /// From shared to exclusive, if the caller is the only one that holds it shared. Never waits; on false the
-    /// caller still holds it shared.
+    /// From shared to exclusive, if the caller is the only one that holds it shared. Never waits;
+    /// on false the caller still holds it shared.
     #[inline]
     pub fn try_upgrade(&self) -> bool {
         debug_assert!(
@@ -241,12 +246,12 @@ impl<R: RawLatch> Latch<R> {
 
     /// Begins an optimistic read. None while held exclusively.
     ///
-    /// What is read until [`validate`](Latch::validate) must be read through atomics (relaxed will do) and
-    /// must not be believed before it has said yes.
+    /// What is read until [`validate`](Latch::validate) must be read through atomics (relaxed will
+    /// do) and must not be believed before it has said yes.
     #[inline]
     pub fn optimistic(&self) -> Option<Version> {
-        // Acquire: the reads that follow cannot be moved before this look, and see all that the writer who
-        // left this version wrote.
+        // Acquire: the reads that follow cannot be moved before this look, and see all that the
+        // writer who left this version wrote.
         let word = self.word.load(Ordering::Acquire);
         (!is::exclusive(word)).then_some(Version(word & VERSION))
     }
@@ -254,14 +259,16 @@ impl<R: RawLatch> Latch<R> {
     /// Whether everything read since `version` was taken belongs to that version.
     #[inline]
     pub fn validate(&self, version: Version) -> bool {
-        // Acquire fence: the reads before cannot be moved behind the look that follows. It pairs with the
-        // Release fence in `enter_exclusive`: if any of our reads saw a writer's byte, the load below sees
-        // that writer's EXCLUSIVE bit or something later, and so does not equal `version`.
+        // Acquire fence: the reads before cannot be moved behind the look that follows. It pairs
+        // with the Release fence in `enter_exclusive`: if any of our reads saw a writer's byte, the
+        // load below sees that writer's EXCLUSIVE bit or something later, and so does not equal
+        // `version`.
         fence(Ordering::Acquire);
         is::at(self.word.load(Ordering::Relaxed), version)
     }
 
-    /// Enters exclusively if nothing has been written since `version` was taken: from optimistic to exclusive.
+    /// Enters exclusively if nothing has been written since `version` was taken: from optimistic to
+    /// exclusive.
     ///
     /// Waits for shared holders to leave, but not for a writer: that one makes the version stale.
     #[inline]
@@ -276,7 +283,8 @@ impl<R: RawLatch> Latch<R> {
         self.keep_exclusive_if(version)
     }
 
-    /// As [`exclusive_if`](Latch::exclusive_if), but waits for nobody: false also while it is held shared.
+    /// As [`exclusive_if`](Latch::exclusive_if), but waits for nobody: false also while it is held
+    /// shared.
     #[inline]
     pub fn try_exclusive_if(&self, version: Version) -> bool {
         self.enter_exclusive(|word| {
@@ -284,7 +292,8 @@ impl<R: RawLatch> Latch<R> {
         })
     }
 
-    /// Enters shared if nothing has been written since `version` was taken: from optimistic to shared.
+    /// Enters shared if nothing has been written since `version` was taken: from optimistic to
+    /// shared.
     ///
     /// Never waits for a writer; false also when one is waiting.
     #[inline]
@@ -292,17 +301,20 @@ impl<R: RawLatch> Latch<R> {
         self.enter_shared(|word| is::at(word, version) && is::open_to_readers(word))
     }
 
-    /// Whether somebody holds it exclusively right now. For assertions and reports: it may be over already.
+    /// Whether somebody holds it exclusively right now. For assertions and reports: it may be over
+    /// already.
     pub fn is_exclusive(&self) -> bool {
         is::exclusive(self.word.load(Ordering::Relaxed))
     }
 
-    /// Whether nobody holds it right now. For assertions and victims' first look: it may be over already.
+    /// Whether nobody holds it right now. For assertions and victims' first look: it may be over
+    /// already.
     pub fn is_free(&self) -> bool {
         is::free(self.word.load(Ordering::Relaxed))
     }
 
-    /// Whether somebody sleeps, or is about to, until it is their turn. For reports: it may be over already.
+    /// Whether somebody sleeps, or is about to, until it is their turn. For reports: it may be over
+    /// already.
     pub fn is_wanted(&self) -> bool {
         self.word.load(Ordering::Relaxed) & (READERS_WAIT | WRITERS) != 0
     }
@@ -326,7 +338,8 @@ impl<R: RawLatch> Latch<R> {
         if open(before) {
             return true;
         }
-        // Relaxed: nothing was read. What was held together with us is over when its holder leaves, not when we do.
+        // Relaxed: nothing was read. What was held together with us is over when its holder leaves,
+        // not when we do.
         self.leave_shared(Ordering::Relaxed);
         false
     }
@@ -346,19 +359,21 @@ impl<R: RawLatch> Latch<R> {
     /// Enters exclusively by a step to `next`, if it has one.
     #[inline]
     fn enter_exclusive(&self, next: impl Fn(u64) -> Option<u64>) -> bool {
-        // Acquire: what the last writer wrote is seen, and the last readers have read, before we write.
+        // Acquire: what the last writer wrote is seen, and the last readers have read, before we
+        // write.
         if R::change(&self.word, Ordering::Acquire, next).is_err() {
             return false;
         }
-        // Release fence: our (relaxed) writes cannot be seen by an optimistic reader without the EXCLUSIVE bit
-        // being seen by its validation. Pairs with the Acquire fence in `validate`.
+        // Release fence: our (relaxed) writes cannot be seen by an optimistic reader without the
+        // EXCLUSIVE bit being seen by its validation. Pairs with the Acquire fence in `validate`.
         fence(Ordering::Release);
         true
     }
 
     #[inline]
     fn leave_exclusive(&self, bump: u64, shared: u64) {
-        // Shared holders beside a writer are adds about to be undone: they stay counted until they are.
+        // Shared holders beside a writer are adds about to be undone: they stay counted until they
+        // are.
         let next = |word: u64| {
             let version = (word + bump) & VERSION;
             is::exclusive(word).then(|| ((word & (WRITERS | SHARED)) + shared) | version)
@@ -375,13 +390,14 @@ impl<R: RawLatch> Latch<R> {
     /// After an exclusive holder has left, having cleared READERS_WAIT.
     #[cold]
     fn hand_over(&self, word: u64, still_shared: bool) {
-        // 1. Readers that slept go first. Each of them gets in or, if a writer was quicker, sleeps again with
-        //    its bit set; either way somebody will come by `unlock_shared` or here, and see the writers.
+        // 1. Readers that slept go first. Each of them gets in or, if a writer was quicker, sleeps
+        //    again with its bit set; either way somebody will come by `unlock_shared` or here, and
+        //    see the writers.
         if word & READERS_WAIT != 0 && self.queue.wake_all(&self.word, Side::Reader) {
             return;
         }
-        // 2. Else one writer. If none sleeps, the ones counted are awake and will try; if we kept it shared,
-        //    our own `unlock_shared` sees them.
+        // 2. Else one writer. If none sleeps, the ones counted are awake and will try; if we kept
+        //    it shared, our own `unlock_shared` sees them.
         if is::wanted_by_writer(word) && !still_shared {
             self.wake_writer();
         }
@@ -434,7 +450,8 @@ impl<R: RawLatch> Latch<R> {
         let Ok(before) = R::change(&self.word, Ordering::Relaxed, count) else {
             panic!("too many writers wait for a latch");
         };
-        // 3. Sleep until it is free, and take ourselves off the count in the step that takes the latch.
+        // 3. Sleep until it is free, and take ourselves off the count in the step that takes the
+        //    latch.
         let mut word = before + ONE_WRITER;
         loop {
             if is::free(word) {

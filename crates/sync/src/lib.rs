@@ -1,14 +1,16 @@
 //! Locks, latches, parking, and the placement of threads.
 //!
-//! Three rungs, by how long the holder keeps others out: [`Spinlock`] for tens of instructions, [`Latch`]
-//! for a page visit of microseconds, and (in `txn`) heavyweight locks for as long as a transaction lives.
+//! Three rungs, by how long the holder keeps others out: [`Spinlock`] for tens of instructions,
+//! [`Latch`] for a page visit of microseconds, and (in `txn`) heavyweight locks for as long as a
+//! transaction lives.
 //!
-//! Everything here, and every room above that waits, is written against [`atomic`], [`hint`], [`thread`],
-//! [`cell`], [`lock`] and [`thread_local!`], which are the standard library's (parking_lot's) or, under
-//! `--cfg loom` or `--cfg shuttle`, the model checkers': the source that ships is the source that is checked.
+//! Everything here, and every room above that waits, is written against [`atomic`], [`hint`],
+//! [`thread`], [`cell`], [`lock`] and [`thread_local!`], which are the standard library's
+//! (parking_lot's) or, under `--cfg loom` or `--cfg shuttle`, the model checkers': the source that
+//! ships is the source that is checked.
 //!
-//! Nothing in this crate knows what it protects, and nothing here records waits: the callers that know
-//! the object do (`throng_observe::LatchExt`).
+//! Nothing in this crate knows what it protects, and nothing here records waits: the callers that
+//! know the object do (`throng_observe::LatchExt`).
 
 mod ahead;
 pub mod atomic;
@@ -55,7 +57,8 @@ use loom as model;
 #[cfg(shuttle)]
 use shuttle as model;
 
-/// A model has no time: there waits are not spun out, and a sleep is over when others have had a turn.
+/// A model has no time: there waits are not spun out, and a sleep is over when others have had a
+/// turn.
 pub const IS_MODEL: bool = cfg!(any(loom, shuttle));
 
 /// `std::hint`, or the model's: a spin must tell the model checker to run somebody else.

@@ -1,4 +1,5 @@
-//! Locks that sleep, for cold paths: parking_lot's or, under `--cfg shuttle`, shuttle's in the same shape.
+//! Locks that sleep, for cold paths: parking_lot's or, under `--cfg shuttle`, shuttle's in the same
+//! shape.
 
 #[cfg(shuttle)]
 pub use model::{
@@ -18,7 +19,8 @@ mod model {
 
     pub use sync::{RwLockReadGuard, RwLockWriteGuard};
 
-    /// What a panicking holder has left is as good as what any other leaves: parking_lot knows no poison.
+    /// What a panicking holder has left is as good as what any other leaves: parking_lot knows no
+    /// poison.
     fn whole<G>(locked: sync::LockResult<G>) -> G {
         locked.unwrap_or_else(|poisoned| poisoned.into_inner())
     }

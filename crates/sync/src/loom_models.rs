@@ -25,7 +25,8 @@ impl<R: RawLatch> Guarded<R> {
         })
     }
     fn add_one(&self) {
-        // SAFETY: the caller holds the latch exclusively; that this keeps others out is what is modelled.
+        // SAFETY: the caller holds the latch exclusively; that this keeps others out is what is
+        // modelled.
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
     fn get(&self) -> u64 {
@@ -46,8 +47,9 @@ fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// Every form of the latch by its name, for models that all of them pass. The other forms take more steps: they
-/// get fewer forced switches. (Under the spinlock, with two and three threads, loom lets two waiters yield to each other for ever.)
+/// Every form of the latch by its name, for models that all of them pass. The other forms take more
+/// steps: they get fewer forced switches. (Under the spinlock, with two and three threads, loom
+/// lets two waiters yield to each other for ever.)
 macro_rules! each_latch {
     ($($model:ident),*) => {
         each_latch!(loom_latch_cas: ByCas, 0, $($model),*);
@@ -150,8 +152,8 @@ fn writers_exclude_each_other_and_wake<R: RawLatch>(fewer: usize) {
 }
 
 fn readers_and_writers_wake_each_other<R: RawLatch>(_fewer: usize) {
-    // Two writers and two readers: each kind of hand-over, with both kinds asleep. With two forced switches it takes a
-    // quarter of an hour.
+    // Two writers and two readers: each kind of hand-over, with both kinds asleep. With two forced
+    // switches it takes a quarter of an hour.
     model(1, || {
         let shared = Guarded::<R>::new();
         let writer = |shared: Arc<Guarded<R>>| {
@@ -256,8 +258,8 @@ impl<R: RawLatch> Pair<R> {
             words: [AtomicU64::new(0), AtomicU64::new(0)],
         })
     }
-    /// Stores without loading first: loom's search takes a thread's own load for the last access to a word,
-    /// and would miss that an earlier reader could have come between.
+    /// Stores without loading first: loom's search takes a thread's own load for the last access to
+    /// a word, and would miss that an earlier reader could have come between.
     fn set(&self, value: u64) {
         for word in &self.words {
             word.store(value, Ordering::Relaxed);
@@ -554,7 +556,8 @@ fn loom_threads_have_their_own_slots() {
     });
 }
 
-/// What a pin keeps: it may be taken away when there are no pins, and is not to be looked at afterwards.
+/// What a pin keeps: it may be taken away when there are no pins, and is not to be looked at
+/// afterwards.
 struct Pinned {
     word: AtomicU64,
     value: UnsafeCell<u64>,

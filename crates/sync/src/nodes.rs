@@ -1,8 +1,8 @@
 //! Structures split over memory nodes: how many parts there are, and whose is whose.
 //!
-//! A structure that is written by every core is kept once for each memory node, and a thread uses its own node's part: remote
-//! memory is 1.3 to 5 times slower (KingbaseES's measurement, see `docs/concurrency.md`). On a machine of one node there is one
-//! part and nothing is asked.
+//! A structure that is written by every core is kept once for each memory node, and a thread uses
+//! its own node's part: remote memory is 1.3 to 5 times slower (KingbaseES's measurement, see
+//! `docs/concurrency.md`). On a machine of one node there is one part and nothing is asked.
 //!
 //! ```text
 //!  thread ──core──► part_of_core[core] ──► part 0 … n-1 ──node_of_part──► the kernel's node (none when made up)
@@ -75,7 +75,8 @@ impl Nodes {
         self.0.count
     }
 
-    /// The calling thread's part: its core's. One that is bound to no core asks the kernel where it runs just now.
+    /// The calling thread's part: its core's. One that is bound to no core asks the kernel where it
+    /// runs just now.
     #[inline]
     pub fn here(&self) -> usize {
         if self.0.count == 1 {
@@ -93,11 +94,13 @@ impl Nodes {
         self.0.of_core.get(core).copied().unwrap_or(0).into()
     }
 
-    /// Asks for the whole pages within `len` bytes at `start` to be kept in a part's node, those that have a place already
-    /// included. Does nothing when there is one part, or the nodes are made up.
+    /// Asks for the whole pages within `len` bytes at `start` to be kept in a part's node, those
+    /// that have a place already included. Does nothing when there is one part, or the nodes are
+    /// made up.
     ///
     /// # Errors
-    /// The kernel's: without NUMA support ENOSYS, in some containers EPERM. The memory is as good, if farther away.
+    /// The kernel's: without NUMA support ENOSYS, in some containers EPERM. The memory is as good,
+    /// if farther away.
     pub fn keep_in(&self, part: usize, start: *const u8, len: usize) -> io::Result<()> {
         match self.0.kernel.get(part) {
             Some(&node) if self.0.count > 1 => prefer_node(node, start, len),
@@ -135,9 +138,10 @@ fn prefer_node(node: usize, start: *const u8, len: usize) -> io::Result<()> {
     }
     let mut mask = [0 as libc::c_ulong; MOST_NODES / WORD];
     mask[node / WORD] = 1 << (node % WORD);
-    // SAFETY: the mask is `MOST_NODES` bits long and lives until the call returns; the kernel reads one bit less than it is
-    // told, hence the one more. The call changes where the range's pages are kept, never what they hold or whether
-    // they are there, so it is sound for any range; one that is not mapped is refused with EFAULT.
+    // SAFETY: the mask is `MOST_NODES` bits long and lives until the call returns; the kernel reads
+    // one bit less than it is told, hence the one more. The call changes where the range's pages
+    // are kept, never what they hold or whether they are there, so it is sound for any range; one
+    // that is not mapped is refused with EFAULT.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mbind,

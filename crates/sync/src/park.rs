@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// A token that one thread waits for and any thread can leave.
 ///
-/// Tokens do not add up: any number of [`unpark`](Parker::unpark)s before a park let one park through.
-/// What was written before `unpark` is seen after the `park` that it ended.
+/// Tokens do not add up: any number of [`unpark`](Parker::unpark)s before a park let one park
+/// through. What was written before `unpark` is seen after the `park` that it ended.
 ///
 /// ```text
 ///            park                     unpark
@@ -117,9 +117,11 @@ impl Wake for Parker {
     }
 }
 
-/// Runs a future to its end on the calling thread, which sleeps whenever it has to wait. For threads that serve nobody else.
+/// Runs a future to its end on the calling thread, which sleeps whenever it has to wait. For
+/// threads that serve nobody else.
 ///
-/// Unlike `std::thread::park`, a sleep ends only when the future's waker is called: a model finds a call that is lost.
+/// Unlike `std::thread::park`, a sleep ends only when the future's waker is called: a model finds a
+/// call that is lost.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let parker = Arc::new(Parker::new());
     let waker = Waker::from(parker.clone());

@@ -1,4 +1,5 @@
-//! Pins: a count in a word that others share, in the three forms that PostgreSQL's buffer pins went through.
+//! Pins: a count in a word that others share, in the three forms that PostgreSQL's buffer pins went
+//! through.
 //!
 //! ```text
 //!  63       62 … 32          31 … 0
@@ -11,7 +12,8 @@
 //! | [`ByCas`] | a compare-and-swap, tried until it succeeds | from 9.6: `PinBuffer` |
 //! | [`ByAdd`] | one atomic addition, looked at afterwards: the default | what was tried on Power8 |
 //!
-//! Whoever owns the word changes its own bits meanwhile by atomic read-modify-write, and leaves LOCKED as it is.
+//! Whoever owns the word changes its own bits meanwhile by atomic read-modify-write, and leaves
+//! LOCKED as it is.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::bit;
@@ -27,11 +29,13 @@ pub const LOCKED: u64 = 1 << 63;
 /// As waits for [`LOCKED`] are shown.
 const NAME: &str = "pin";
 
-/// One way of counting. Each returns the word as it was just before, without LOCKED. The forms may be mixed on one word.
+/// One way of counting. Each returns the word as it was just before, without LOCKED. The forms may
+/// be mixed on one word.
 pub trait RawPin: 'static {
     /// One pin more. Acquire: what was published with the word's own bits is seen.
     fn add(word: &AtomicU64) -> u64;
-    /// One pin less. Acquire and release: what was done under a pin is over for whoever finds none left.
+    /// One pin less. Acquire and release: what was done under a pin is over for whoever finds none
+    /// left.
     fn take(word: &AtomicU64) -> u64;
 }
 
@@ -86,7 +90,8 @@ impl RawPin for UnderSpin {
     #[inline]
     fn add(word: &AtomicU64) -> u64 {
         bit::lock(word, LOCKED, NAME);
-        // The word's own bits may change under the lock, so it is left by an addition, not by a store. Release: the spinlock.
+        // The word's own bits may change under the lock, so it is left by an addition, not by a
+        // store. Release: the spinlock.
         word.fetch_add(ONE.wrapping_sub(LOCKED), Ordering::AcqRel) & !LOCKED
     }
 

@@ -1,8 +1,9 @@
 //! Boxes in memory that others had just before.
 //!
-//! What lives for one statement, such as its future, and is kept in its session's memory has left the core's cache when the session's
-//! next statement comes, where sessions are a crowd; an allocator goes through a page of blocks before it hands out one again. Here all
-//! that run on a thread take turns with a few blocks, and the one that was given back last is the next.
+//! What lives for one statement, such as its future, and is kept in its session's memory has left
+//! the core's cache when the session's next statement comes, where sessions are a crowd; an
+//! allocator goes through a page of blocks before it hands out one again. Here all that run on a
+//! thread take turns with a few blocks, and the one that was given back last is the next.
 //!
 //! ```text
 //!   session 1  ─ statement ─┐          ┌─ statement ─
@@ -53,8 +54,8 @@ impl Block {
         Block { at, layout }
     }
 
-    /// To be kept for the next, unless the thread ends. Where there is no room for it, the one that has been kept longest goes: it may be
-    /// of a size that nobody asks for any more.
+    /// To be kept for the next, unless the thread ends. Where there is no room for it, the one that
+    /// has been kept longest goes: it may be of a size that nobody asks for any more.
     #[inline]
     fn give_back(self) {
         let _ = KEPT.try_with(|kept| {

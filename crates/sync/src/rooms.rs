@@ -1,4 +1,5 @@
-//! Vectors whose room a thread's sessions take turns with: the one given back last is taken first, and still in the core's cache.
+//! Vectors whose room a thread's sessions take turns with: the one given back last is taken first,
+//! and still in the core's cache.
 
 use std::cell::RefCell;
 

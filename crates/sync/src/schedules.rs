@@ -1,7 +1,7 @@
 //! A test under many schedules, for builds with `--cfg shuttle`.
 //!
-//! Loom asks for every order of a few instructions; this draws some thousand orders of whole threads by lot. A failure prints
-//! its schedule, which `THRONG_SCHEDULE` has run once more.
+//! Loom asks for every order of a few instructions; this draws some thousand orders of whole
+//! threads by lot. A failure prints its schedule, which `THRONG_SCHEDULE` has run once more.
 
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{RandomScheduler, ReplayScheduler, Scheduler, UrwRandomScheduler};
@@ -13,13 +13,16 @@ pub use shuttle::future::block_on;
 /// Steps of an execution after which somebody is taken to go round for ever.
 const MOST_STEPS: usize = 1_000_000;
 
-/// Stacks are taken from the heap: deep enough for a statement's way through the rooms, unoptimised.
+/// Stacks are taken from the heap: deep enough for a statement's way through the rooms,
+/// unoptimised.
 const STACK: usize = 256 << 10;
 
-/// Runs `test` so many times: half with the next thread drawn at each step, half with threads weighted by the steps they have left, so
-/// that schedules are drawn about evenly. Fails when one panics, or when all threads of one sleep.
+/// Runs `test` so many times: half with the next thread drawn at each step, half with threads
+/// weighted by the steps they have left, so that schedules are drawn about evenly. Fails when one
+/// panics, or when all threads of one sleep.
 ///
-/// PCT is not among them: it lets a thread that goes round until another has moved go round for ever.
+/// PCT is not among them: it lets a thread that goes round until another has moved go round for
+/// ever.
 pub fn check(executions: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     if let Ok(schedule) = std::env::var("THRONG_SCHEDULE") {

@@ -1,8 +1,9 @@
 //! The spinlock: for tens of instructions, never across a call that can fault or wait.
 //!
-//! It never sleeps in the kernel waiting for its holder by name. How its word is tried is a [`RawSpin`], how a waiter
-//! pauses a [`BackOff`]; which ones a plain `Spinlock<T>` uses is chosen at start by `lab_spinlock` and
-//! `lab_spin_backoff` (see [`crate::lab`]). PostgreSQL's spinlock is described in `src/backend/storage/lmgr/s_lock.c`.
+//! It never sleeps in the kernel waiting for its holder by name. How its word is tried is a
+//! [`RawSpin`], how a waiter pauses a [`BackOff`]; which ones a plain `Spinlock<T>` uses is chosen
+//! at start by `lab_spinlock` and `lab_spin_backoff` (see [`crate::lab`]). PostgreSQL's spinlock is
+//! described in `src/backend/storage/lmgr/s_lock.c`.
 
 #[cfg(all(target_arch = "aarch64", not(any(loom, shuttle, miri))))]
 pub mod aarch64;
@@ -28,8 +29,9 @@ pub struct Spinlock<T, R: RawSpin = ChosenSpin, B: BackOff = ChosenBackOff> {
     _forms: PhantomData<fn() -> (R, B)>,
 }
 
-// SAFETY: the value is reached through a `SpinGuard` only, of which there is one at a time, so a `&Spinlock`
-// shared between threads moves the value between them but never shares it: `T: Send` is enough.
+// SAFETY: the value is reached through a `SpinGuard` only, of which there is one at a time, so a
+// `&Spinlock` shared between threads moves the value between them but never shares it: `T: Send` is
+// enough.
 unsafe impl<T: Send, R: RawSpin, B: BackOff> Sync for Spinlock<T, R, B> {}
 // SAFETY: the lock owns its value; nothing in it is tied to a thread.
 unsafe impl<T: Send, R: RawSpin, B: BackOff> Send for Spinlock<T, R, B> {}
@@ -127,8 +129,9 @@ impl<T, R: RawSpin, B: BackOff> Deref for SpinGuard<'_, T, R, B> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard borrows the lock, so the cell is alive; the word is held from before the guard
-        // was made until it is dropped, so no other guard exists; and the result borrows this guard.
+        // SAFETY: the guard borrows the lock, so the cell is alive; the word is held from before
+        // the guard was made until it is dropped, so no other guard exists; and the result borrows
+        // this guard.
         unsafe { self.value.deref() }
     }
 }

@@ -1,7 +1,7 @@
 //! Which cores there are, on which memory nodes, and which of them this process may use.
 //!
-//! Cores are named by the kernel's numbers. Nodes come from `/sys/devices/system/node`; where that is missing
-//! (containers, other architectures) all cores are on node 0.
+//! Cores are named by the kernel's numbers. Nodes come from `/sys/devices/system/node`; where that
+//! is missing (containers, other architectures) all cores are on node 0.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::{fs, io, path::Path};
@@ -33,8 +33,8 @@ impl Topology {
         ))
     }
 
-    /// A made-up machine of `nodes` equal nodes over `cores`, at most one a core: for tests of node-aware code, and for trying it
-    /// where the machine has one node.
+    /// A made-up machine of `nodes` equal nodes over `cores`, at most one a core: for tests of
+    /// node-aware code, and for trying it where the machine has one node.
     pub fn fake(cores: &[usize], nodes: usize) -> Topology {
         let share = cores.len().div_ceil(nodes.max(1)).max(1);
         let cores = cores

@@ -14,9 +14,10 @@ use std::task::Waker;
 /// other thread:  make the condition true; then wake()
 /// ```
 ///
-/// The algorithm is that of `AtomicWaker` in the `futures` crate, but for one thing: a waker that is still there is not
-/// registered anew, which would take two locked instructions each time a task waits. A wake that the task has not seen then has
-/// taken the waker, or will: it wakes the task after it has made its condition true, so the task looks again.
+/// The algorithm is that of `AtomicWaker` in the `futures` crate, but for one thing: a waker that
+/// is still there is not registered anew, which would take two locked instructions each time a task
+/// waits. A wake that the task has not seen then has taken the waker, or will: it wakes the task
+/// after it has made its condition true, so the task looks again.
 ///
 /// | state | the waker's cell belongs to | next |
 /// |---|---|---|
@@ -29,7 +30,8 @@ use std::task::Waker;
 pub struct WakerSlot {
     state: AtomicU32,
     waker: UnsafeCell<Option<Waker>>,
-    /// Which waker was last registered, by the two halves of it: read and written by the task that registers.
+    /// Which waker was last registered, by the two halves of it: read and written by the task that
+    /// registers.
     data: AtomicPtr<()>,
     vtable: AtomicPtr<()>,
 }
@@ -39,8 +41,9 @@ const REGISTERING: u32 = 1;
 const WAKING: u32 = 2;
 const KEPT: u32 = 4;
 
-// SAFETY: the cell is touched only by the thread that moved `state` from EMPTY or KEPT to REGISTERING, or added WAKING to one of
-// the two, until it moves it back, as the table says; so access is exclusive. `Waker` is Send and Sync.
+// SAFETY: the cell is touched only by the thread that moved `state` from EMPTY or KEPT to
+// REGISTERING, or added WAKING to one of the two, until it moves it back, as the table says; so
+// access is exclusive. `Waker` is Send and Sync.
 unsafe impl Sync for WakerSlot {}
 // SAFETY: the slot owns its waker, which is Send.
 unsafe impl Send for WakerSlot {}
@@ -89,7 +92,8 @@ impl WakerSlot {
     fn register_anew(&self, waker: &Waker) {
         let mut before = self.state.load(Ordering::Relaxed) & KEPT;
         loop {
-            // Acquire: if a wake has ended or begun, the condition that it announced is seen by the caller's look.
+            // Acquire: if a wake has ended or begun, the condition that it announced is seen by the
+            // caller's look.
             let order = Ordering::Acquire;
             match self
                 .state
@@ -111,18 +115,20 @@ impl WakerSlot {
         self.data.store(data, Ordering::Relaxed);
         self.vtable.store(vtable, Ordering::Relaxed);
         self.waker.with_mut(|slot| {
-            // SAFETY: `state` is REGISTERING and we set it: the cell is ours (see the table), alive as
-            // `self` is, and no reference to it outlives this closure.
+            // SAFETY: `state` is REGISTERING and we set it: the cell is ours (see the table), alive
+            // as `self` is, and no reference to it outlives this closure.
             unsafe { *slot = Some(waker.clone()) };
         });
-        // Release: the waker is in the cell before anybody may take it. Acquire: in case a wake came.
+        // Release: the waker is in the cell before anybody may take it. Acquire: in case a wake
+        // came.
         let back =
             self.state
                 .compare_exchange(REGISTERING, KEPT, Ordering::AcqRel, Ordering::Acquire);
         if back.is_err() {
             // Both bits are set: `wake` left the waking to us.
             let taken = self.waker.with_mut(|slot| {
-                // SAFETY: as above: with both bits set the cell still belongs to the one who registers.
+                // SAFETY: as above: with both bits set the cell still belongs to the one who
+                // registers.
                 unsafe { (*slot).take() }
             });
             self.state.swap(EMPTY, Ordering::AcqRel);
@@ -141,8 +147,8 @@ impl WakerSlot {
 
     /// Takes the waker to wake it later, for instance after a lock is released.
     pub fn take(&self) -> Option<Waker> {
-        // Release: the condition made true before is seen by whoever registers next. Acquire: the waker
-        // registered before is seen here.
+        // Release: the condition made true before is seen by whoever registers next. Acquire: the
+        // waker registered before is seen here.
         if self.state.fetch_or(WAKING, Ordering::AcqRel) & (REGISTERING | WAKING) != 0 {
             // Somebody registers (and sees our bit), or somebody wakes already.
             return None;
@@ -151,7 +157,8 @@ impl WakerSlot {
             // SAFETY: we added WAKING to EMPTY or KEPT: the cell is ours until the bit goes.
             unsafe { (*slot).take() }
         });
-        // A read-modify-write: what others who came meanwhile announced is seen by whoever registers next, too.
+        // A read-modify-write: what others who came meanwhile announced is seen by whoever
+        // registers next, too.
         self.state.swap(EMPTY, Ordering::AcqRel);
         taken
     }

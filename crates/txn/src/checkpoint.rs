@@ -1,4 +1,5 @@
-//! Checkpoints: from time to time everything is on disk up to some point of the log, and recovery begins there.
+//! Checkpoints: from time to time everything is on disk up to some point of the log, and recovery
+//! begins there.
 //!
 //! ```text
 //!   log  ──────────●───────────────────────────────●──────────►
@@ -6,9 +7,10 @@
 //!                  │ pages dirty at R are written, a little at a time, while everybody goes on │
 //! ```
 //!
-//! Due every `checkpoint_timeout` if anything was logged, earlier if the log would outgrow `max_wal_size` or the disk has no
-//! room for more of it (a checkpoint frees some), and on demand. Writes are spread over `checkpoint_completion_target` of the time there is until the next one; on demand, at
-//! shutdown and after recovery they are not.
+//! Due every `checkpoint_timeout` if anything was logged, earlier if the log would outgrow
+//! `max_wal_size` or the disk has no room for more of it (a checkpoint frees some), and on demand.
+//! Writes are spread over `checkpoint_completion_target` of the time there is until the next one;
+//! on demand, at shutdown and after recovery they are not.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -112,7 +114,8 @@ impl Checkpointer {
     fn make(&self, core: &Core, clean: bool, paced: bool) -> Result<()> {
         let mut state = self.state.lock();
         let began = Instant::now();
-        // 1. The redo point. What was logged before it is on pages that are marked dirty, in the status, and in the lists.
+        // 1. The redo point. What was logged before it is on pages that are marked dirty, in the
+        //    status, and in the lists.
         let redo = core.pool.horizon().begin_checkpoint(|| core.wal.inserted());
         let next = core.ids.limits();
         let made: Vec<_> = core.made.lock().iter().map(|(f, xid)| (*xid, *f)).collect();
@@ -132,7 +135,8 @@ impl Checkpointer {
             began.elapsed().as_millis() as u64,
         );
 
-        // 3. The files they are in, and their names: redo will not make those that were named before its point.
+        // 3. The files they are in, and their names: redo will not make those that were named
+        //    before its point.
         for (_, file) in &made {
             core.make_if_named(*file)?;
         }
@@ -150,7 +154,8 @@ impl Checkpointer {
         );
         stop_point!("checkpoint.synced");
 
-        // 4. How transactions stand: those that committed since are among them, so their records go to disk first.
+        // 4. How transactions stand: those that committed since are among them, so their records go
+        //    to disk first.
         let status = state.xact.collect(&core.status, core.ids.next_xid());
         let mut record = RecordBuilder::new();
         let identifier = state.control.identifier;
@@ -187,7 +192,8 @@ impl Checkpointer {
         core.wal.recycle_before(redo)
     }
 
-    /// A server runs on this directory: recovery, should there be one, does not take it for one that was stopped.
+    /// A server runs on this directory: recovery, should there be one, does not take it for one
+    /// that was stopped.
     pub(crate) fn mark_in_use(&self) -> Result<()> {
         let mut state = self.state.lock();
         if state.control.clean {
@@ -282,7 +288,8 @@ impl Checkpointer {
 /// The checkpointer's thread.
 pub(crate) const CHECKPOINTER: &str = "checkpointer";
 
-/// Less log than this since the redo point is the last checkpoint's own record, or as good as nothing.
+/// Less log than this since the redo point is the last checkpoint's own record, or as good as
+/// nothing.
 const IDLE_LOG: u64 = 128;
 
 fn completion_target(core: &Core) -> f64 {
@@ -292,8 +299,9 @@ fn completion_target(core: &Core) -> f64 {
         / 1000.0
 }
 
-/// How much log may come before a checkpoint begins. While it runs more comes, and the log since the last one's redo point
-/// is still needed: so that all of it stays below `max_wal_size`, it begins well before (as PostgreSQL reckons).
+/// How much log may come before a checkpoint begins. While it runs more comes, and the log since
+/// the last one's redo point is still needed: so that all of it stays below `max_wal_size`, it
+/// begins well before (as PostgreSQL reckons).
 fn log_budget(core: &Core) -> u64 {
     (core.config.max_wal_size.load(Ordering::Relaxed) as f64 / (1.0 + completion_target(core)))
         as u64

@@ -1,4 +1,5 @@
-//! Cleaning a table: dead versions out of the heap, their entries out of the indexes, the room back to use.
+//! Cleaning a table: dead versions out of the heap, their entries out of the indexes, the room back
+//! to use.
 //!
 //! ```text
 //!   1 blocks in order: prune, list dead slots      until the list is full or the table done
@@ -6,7 +7,8 @@
 //!   3 the listed slots: free for new rows          then on with 1
 //! ```
 //!
-//! Nobody is kept out. Stopped at any point it leaves a correct table: a slot listed and not yet freed is listed again.
+//! Nobody is kept out. Stopped at any point it leaves a correct table: a slot listed and not yet
+//! freed is listed again.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,7 +22,8 @@ use throng_types::{BlockNo, Result, Tid};
 /// Dead slots listed before the indexes are visited: 48 MB at the most.
 const LIST: usize = 1 << 20;
 
-/// Keeps a cleaner from taking the machine: so much work, then a pause (PostgreSQL's cost-based delay).
+/// Keeps a cleaner from taking the machine: so much work, then a pause (PostgreSQL's cost-based
+/// delay).
 pub trait Pacing {
     /// Called after each page; may sleep. `false`: stop here.
     fn spent(&mut self, cost: u32) -> bool;
@@ -79,7 +82,8 @@ pub struct Cleaned {
     pub stopped: bool,
 }
 
-/// Cleans a table and its indexes. Blocks the thread: for background threads, and for VACUUM on one of its own.
+/// Cleans a table and its indexes. Blocks the thread: for background threads, and for VACUUM on one
+/// of its own.
 ///
 /// # Errors
 /// Those of reading and writing pages.

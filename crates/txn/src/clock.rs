@@ -7,9 +7,10 @@
 //!                          snapshot
 //! ```
 //!
-//! A snapshot is the `last` number, read once: it sees the commits up to it. Nobody is asked and nobody is walked. What a
-//! snapshot owes in return is to publish its number in its session's slot, so that the horizon stays at or
-//! below it. Taking one and moving the horizon meet like this (Dekker's way: each writes, then looks at the other's):
+//! A snapshot is the `last` number, read once: it sees the commits up to it. Nobody is asked and
+//! nobody is walked. What a snapshot owes in return is to publish its number in its session's slot,
+//! so that the horizon stays at or below it. Taking one and moving the horizon meet like this
+//! (Dekker's way: each writes, then looks at the other's):
 //!
 //! ```text
 //!   a reader                                 the one who advances
@@ -19,19 +20,22 @@
 //!   3 if proposed > S: again from 1          3 horizon = min(C, every slot)
 //! ```
 //!
-//! If the reader does not see the proposal, the one who advances sees the slot; so no snapshot is ever below the horizon.
-//! The slots are walked by a background thread a few times in a hundred milliseconds, and by a transaction only where a page is
-//! full and so many commits have come since the last walk that it costs less than a line read for each.
+//! If the reader does not see the proposal, the one who advances sees the slot; so no snapshot is
+//! ever below the horizon. The slots are walked by a background thread a few times in a hundred
+//! milliseconds, and by a transaction only where a page is full and so many commits have come since
+//! the last walk that it costs less than a line read for each.
 //!
-//! Between a long query's snapshot and those of everybody else lie commits that no snapshot falls into ([`Gaps`]). The same walk
-//! finds them, by the same protocol: a snapshot that it does not meet is of its candidate or later, so what it finds empty stays so.
-//! For that a slot tells two things more. It is marked as long as its session may ask for what came after its number, too: because
-//! it [follows](Clock::publish) rows to their newest versions, or because it holds further snapshots, which are not in the slot.
-//! Where there is a mark nothing after it is taken for empty.
+//! Between a long query's snapshot and those of everybody else lie commits that no snapshot falls
+//! into ([`Gaps`]). The same walk finds them, by the same protocol: a snapshot that it does not
+//! meet is of its candidate or later, so what it finds empty stays so. For that a slot tells two
+//! things more. It is marked as long as its session may ask for what came after its number, too:
+//! because it [follows](Clock::publish) rows to their newest versions, or because it holds further
+//! snapshots, which are not in the slot. Where there is a mark nothing after it is taken for empty.
 //!
-//! The horizon also stays below every commit whose record is not on disk yet: a bit that was set on a page by it, which nothing
-//! logs, can reach the disk, and the commit it relied on must then be there too. What is logged need not wait for that, for its
-//! record comes after the commit's: pruning goes by [`Clock::prunable`], so that commits that nobody waits for keep no versions.
+//! The horizon also stays below every commit whose record is not on disk yet: a bit that was set on
+//! a page by it, which nothing logs, can reach the disk, and the commit it relied on must then be
+//! there too. What is logged need not wait for that, for its record comes after the commit's:
+//! pruning goes by [`Clock::prunable`], so that commits that nobody waits for keep no versions.
 
 use std::collections::VecDeque;
 
@@ -190,7 +194,8 @@ impl Clock {
         if free.by_thread[thread].is_empty() {
             let chunk = self.chunks.load(Ordering::Relaxed);
             self.slots.at(chunk);
-            // Release: who finds the number finds the chunk. Whoever adds one holds the list of free slots.
+            // Release: who finds the number finds the chunk. Whoever adds one holds the list of
+            // free slots.
             self.chunks.store(chunk + 1, Ordering::Release);
             let first = chunk as u32 * CHUNK as u32;
             free.by_thread[thread].extend((first..first + CHUNK as u32).rev());
@@ -217,7 +222,8 @@ impl Clock {
             .0[i % CHUNK]
     }
 
-    /// A new snapshot's number, published in the slot, marked: whoever has it may follow what it sees to the newest versions.
+    /// A new snapshot's number, published in the slot, marked: whoever has it may follow what it
+    /// sees to the newest versions.
     #[inline]
     pub(crate) fn publish(&self, slot: SlotId) -> Csn {
         Csn(publish(
@@ -238,11 +244,12 @@ impl Clock {
         ))
     }
 
-    /// The slot goes on for an older or newer snapshot that the session still holds, marked or not. A mark that was not there before
-    /// counts only for what is committed from here on.
+    /// The slot goes on for an older or newer snapshot that the session still holds, marked or not.
+    /// A mark that was not there before counts only for what is committed from here on.
     #[inline]
     pub(crate) fn republish(&self, slot: SlotId, oldest: Csn, and_later: bool) {
-        // Release: the reads made with the snapshot that ends here are done before the horizon can pass it.
+        // Release: the reads made with the snapshot that ends here are done before the horizon can
+        // pass it.
         self.slot(slot)
             .store(held(oldest.0, and_later), Ordering::Release);
     }
@@ -254,8 +261,8 @@ impl Clock {
 
     /// Notes how far the log is, and counts commits as durable whose records it has on disk.
     ///
-    /// `reserved` is read after `last`: every commit up to `last` had its record in the log before it took
-    /// its number, so once the log is on disk up to there, so are they.
+    /// `reserved` is read after `last`: every commit up to `last` had its record in the log before
+    /// it took its number, so once the log is on disk up to there, so are they.
     pub(crate) fn note_log(&self, reserved: impl FnOnce() -> Lsn, flushed: Lsn) {
         let mut waiting = self.undurable.lock();
         let last = self.last();
@@ -288,7 +295,8 @@ impl Clock {
         self.durable() == self.last()
     }
 
-    /// Whether more commits have come since the slots were last walked than there are chunks of them.
+    /// Whether more commits have come since the slots were last walked than there are chunks of
+    /// them.
     pub(crate) fn is_worth_advancing(&self) -> bool {
         let walked = self.horizon.proposed.load(Ordering::Relaxed);
         self.last().0.saturating_sub(walked) > self.chunks.load(Ordering::Relaxed)
@@ -335,7 +343,8 @@ impl Clock {
         self.moves.fetch_add(1, Ordering::Release);
     }
 
-    /// A number that is another one once either horizon or the gaps have moved, or a transaction was rolled back.
+    /// A number that is another one once either horizon or the gaps have moved, or a transaction
+    /// was rolled back.
     pub(crate) fn moves(&self) -> u32 {
         self.moves.load(Ordering::Acquire)
     }
@@ -356,7 +365,8 @@ fn publish(slot: &AtomicU64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
     }
 }
 
-/// The same for a further snapshot. Who proposes and does not see the mark is seen here, and so is the commit that he proposes.
+/// The same for a further snapshot. Who proposes and does not see the mark is seen here, and so is
+/// the commit that he proposes.
 #[inline]
 fn publish_another(slot: &AtomicU64, oldest: u64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
     slot.store(held(oldest, true), Ordering::Relaxed);
@@ -424,7 +434,8 @@ impl Walk {
     }
 }
 
-/// The other side. Moves what is seen by all, and that of it which is `durable`; finds where no snapshot is, if it looks.
+/// The other side. Moves what is seen by all, and that of it which is `durable`; finds where no
+/// snapshot is, if it looks.
 fn advance<'a>(
     candidate: u64,
     durable: u64,
@@ -439,7 +450,8 @@ fn advance<'a>(
     proposed.store(candidate, Ordering::Release);
     // Keeps the looks at the slots from passing the store above.
     fence(Ordering::SeqCst);
-    // Acquire: what a reader did before it gave its snapshot up has happened before anything is done by the new horizon.
+    // Acquire: what a reader did before it gave its snapshot up has happened before anything is
+    // done by the new horizon.
     let mut walk = Walk::until(candidate);
     slots.for_each(|slot| walk.meet(slot.load(Ordering::Acquire)));
     let oldest = walk.oldest();

@@ -6,10 +6,12 @@
 //!                                  end of the checkpoint's record, number of status files, relation files and lengths | crc32c |
 //! ```
 //!
-//! What is named here must be there at the next start: the log from `redo` up to the checkpoint's record, the status files, and
-//! the relation files with their lengths. Format 1 names neither of these; a start writes format 2.
+//! What is named here must be there at the next start: the log from `redo` up to the checkpoint's
+//! record, the status files, and the relation files with their lengths. Format 1 names neither of
+//! these; a start writes format 2.
 //!
-//! Little endian. Written whole under another name, synced, and renamed, so that there is always one whole file.
+//! Little endian. Written whole under another name, synced, and renamed, so that there is always
+//! one whole file.
 
 use std::io;
 
@@ -46,7 +48,8 @@ pub(crate) struct Control {
 /// What the next start must find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// Where the record of the checkpoint ends that began at `redo`; [`Lsn::ZERO`] before the first one, and in format 1.
+    /// Where the record of the checkpoint ends that began at `redo`; [`Lsn::ZERO`] before the first
+    /// one, and in format 1.
     pub(crate) checkpoint: Lsn,
     /// Files of transactions' status.
     pub(crate) xact_files: u64,
@@ -225,7 +228,8 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file under a temporary name, makes it durable, and gives it its name. The directory is synced by the caller.
+/// Writes a file under a temporary name, makes it durable, and gives it its name. The directory is
+/// synced by the caller.
 pub(crate) fn replace_file(
     disk: &dyn Disk,
     dir: &str,

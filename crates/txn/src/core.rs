@@ -1,4 +1,5 @@
-//! What all sessions share: clock, status, locks, ids, and the work put off until the log allows it.
+//! What all sessions share: clock, status, locks, ids, and the work put off until the log allows
+//! it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,8 @@ pub struct TxnConfig {
     pub checkpoint_timeout_ms: AtomicU64,
     /// `checkpoint_completion_target`, in thousandths.
     pub checkpoint_completion_target: AtomicU64,
-    /// `max_wal_size`, in bytes: how much log may come after a checkpoint before the next one is due.
+    /// `max_wal_size`, in bytes: how much log may come after a checkpoint before the next one is
+    /// due.
     pub max_wal_size: AtomicU64,
     /// `lab_snapshot`. Fixed while the server runs.
     pub snapshot: SnapshotForm,
@@ -147,7 +149,8 @@ impl Core {
             .note_log(|| self.wal.inserted(), self.wal.flushed());
     }
 
-    /// Moves the horizon and reduces status that nobody needs in full. One caller at a time: who holds `advancing`.
+    /// Moves the horizon and reduces status that nobody needs in full. One caller at a time: who
+    /// holds `advancing`.
     pub(crate) fn advance_horizon(&self) -> Csn {
         self.note_log();
         let horizon = self.clock.advance();
@@ -156,8 +159,9 @@ impl Core {
         horizon
     }
 
-    /// Commits at or before this are seen by every snapshot there is or will be, as of now where many have come of late: else a row
-    /// that a crowd changes fills its page between two ticks of the background thread.
+    /// Commits at or before this are seen by every snapshot there is or will be, as of now where
+    /// many have come of late: else a row that a crowd changes fills its page between two ticks of
+    /// the background thread.
     pub(crate) fn prunable(&self) -> Csn {
         if self.clock.is_worth_advancing()
             && let Some(_turn) = self.advancing.try_lock()
@@ -167,13 +171,15 @@ impl Core {
         self.clock.prunable()
     }
 
-    /// Moves on with whatever may make more prunable, as of now where many commits have come of late.
+    /// Moves on with whatever may make more prunable, as of now where many commits have come of
+    /// late.
     pub(crate) fn moves(&self) -> u32 {
         self.prunable();
         self.clock.moves()
     }
 
-    /// Whether a commit is on disk and seen by every snapshot there is or will be, as of now where many have come of late.
+    /// Whether a commit is on disk and seen by every snapshot there is or will be, as of now where
+    /// many have come of late.
     pub(crate) fn is_past(&self, csn: Csn) -> bool {
         csn <= self.clock.horizon() || {
             self.prunable();
@@ -205,7 +211,8 @@ impl Core {
         drop(doomed);
         for file in ready {
             self.pool.drop_file(file)?;
-            // Off the list when it is gone: a checkpoint that does not find it there makes its removal durable.
+            // Off the list when it is gone: a checkpoint that does not find it there makes its
+            // removal durable.
             self.doomed.lock().remove(&file);
         }
         Ok(())

@@ -1,13 +1,14 @@
 //! A vector that many threads read and grow at once, and whose elements never move.
 //!
-//! Buckets double in size, so that an index is found with a count of leading zeros and nothing is copied when it grows:
+//! Buckets double in size, so that an index is found with a count of leading zeros and nothing is
+//! copied when it grows:
 //!
 //! ```text
 //!  bucket 0: 0..64   bucket 1: 64..128   bucket 2: 128..256   bucket 3: 256..512   …
 //! ```
 //!
-//! Elements are made with `Default` and live until the vector is dropped. Reading an element that has not been made
-//! yet answers `None`, whatever the index, so torn numbers do no harm.
+//! Elements are made with `Default` and live until the vector is dropped. Reading an element that
+//! has not been made yet answers `None`, whatever the index, so torn numbers do no harm.
 
 use std::sync::OnceLock;
 

@@ -1,7 +1,8 @@
 //! Ids given out: transactions, objects, files.
 //!
-//! An upper bound of each is in the log before the first id under it is used, a batch at a time. What carries an id
-//! reaches the disk only after the log up to it has, so after a crash ids start above all that were ever used.
+//! An upper bound of each is in the log before the first id under it is used, a batch at a time.
+//! What carries an id reaches the disk only after the log up to it has, so after a crash ids start
+//! above all that were ever used.
 
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_sync::lock::Mutex;

@@ -1,10 +1,14 @@
 //! Transactions: clock, snapshots, locks, commit, cleaning and recovery.
 //!
 //! What it promises:
-//! * A commit answered with `sync` is found after any crash; one not answered is found whole or not at all.
-//! * A snapshot is one number (in the default of its three forms); taking it walks nobody, and the clock's background thread keeps what it sees from being cleaned.
-//! * Serializable transactions that commit could have run one after the other; nobody waits for that.
-//! * A session that waits (for a lock, a row, another's end) is a future: it holds no thread and no latch.
+//! * A commit answered with `sync` is found after any crash; one not answered is found whole or not
+//!   at all.
+//! * A snapshot is one number (in the default of its three forms); taking it walks nobody, and the
+//!   clock's background thread keeps what it sees from being cleaned.
+//! * Serializable transactions that commit could have run one after the other; nobody waits for
+//!   that.
+//! * A session that waits (for a lock, a row, another's end) is a future: it holds no thread and no
+//!   latch.
 //! * Every wait can be cancelled, times out as told, and is looked through for deadlocks.
 
 mod checkpoint;

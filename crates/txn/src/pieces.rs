@@ -1,8 +1,9 @@
 //! Is all there that a start needs? Asked before anything is read on, redone or written.
 //!
-//! A crash tears the log's end and nothing else: files that were synced are there after it, with the lengths that they had.
-//! The control file names them ([`Kept`](crate::control::Kept)), so a piece that somebody took away, cut or brought from another
-//! directory is told by its name, and the start is refused:
+//! A crash tears the log's end and nothing else: files that were synced are there after it, with
+//! the lengths that they had. The control file names them ([`Kept`](crate::control::Kept)), so a
+//! piece that somebody took away, cut or brought from another directory is told by its name, and
+//! the start is refused:
 //!
 //! | piece | what gives it away |
 //! | --- | --- |
@@ -12,7 +13,8 @@
 //! | status | a file is missing, damaged, of another directory, older than the control file |
 //! | relations | a file is missing or shorter than it was at the checkpoint |
 //!
-//! The pages in a relation's file have checksums of their own, which are verified when they are read.
+//! The pages in a relation's file have checksums of their own, which are verified when they are
+//! read.
 
 use std::collections::HashMap;
 use std::sync::Arc;

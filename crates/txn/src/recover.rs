@@ -1,7 +1,8 @@
 //! Starting: from nothing, from a clean stop, or from whatever a crash has left.
 //!
-//! Redo is physical and whole: every record after the redo point is done again, whoever wrote it. There is no undo: what a
-//! transaction without a commit record wrote is never seen, because its status is aborted.
+//! Redo is physical and whole: every record after the redo point is done again, whoever wrote it.
+//! There is no undo: what a transaction without a commit record wrote is never seen, because its
+//! status is aborted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -73,7 +74,8 @@ pub(crate) fn run(
         ..RecoveryReport::default()
     };
 
-    // 2. How transactions stood at the last checkpoint, and what the log says of them since. Its end is found on the way.
+    // 2. How transactions stood at the last checkpoint, and what the log says of them since. Its
+    //    end is found on the way.
     let mut found = Found::new(&control);
     let mut xact = XactFiles::default();
     if !first_start {
@@ -86,11 +88,13 @@ pub(crate) fn run(
     } else {
         report.end = Wal::FIRST;
     }
-    // A directory that has no checkpoint in the log yet gets one: from then on it is known what must be there.
+    // A directory that has no checkpoint in the log yet gets one: from then on it is known what
+    // must be there.
     let unknown = control.kept.checkpoint == Lsn::ZERO;
     let redone = found.has_pages || report.commits > 0;
 
-    // 3. The log goes on where it ended. Until a checkpoint every first change of a page is logged whole, for pages may be
+    // 3. The log goes on where it ended. Until a checkpoint every first change of a page is logged
+    //    whole, for pages may be
     // torn that redo does not know of; after a clean stop there are none.
     let segment_size = wal.segment_size;
     let wal = Wal::open(disk.clone(), wal, report.end)?;
@@ -176,7 +180,8 @@ fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
     Ok(control)
 }
 
-/// All of the log that a data directory still has, for whoever compares it with the pages. None where it never had one.
+/// All of the log that a data directory still has, for whoever compares it with the pages. None
+/// where it never had one.
 ///
 /// # Errors
 /// XX001 when the control file is damaged; 58030 from the disk.

@@ -1,8 +1,8 @@
 //! Row locks other than an update's own `xmax`: who has which version of a row locked, and how.
 //!
-//! In memory only: a crash ends every locker. Asked and changed while the row's page is latched, so a locker and an
-//! updater of one row always meet: whoever latches the page second sees what the first one did. An updater that makes a new
-//! version copies the locks of others onto it.
+//! In memory only: a crash ends every locker. Asked and changed while the row's page is latched, so
+//! a locker and an updater of one row always meet: whoever latches the page second sees what the
+//! first one did. An updater that makes a new version copies the locks of others onto it.
 //!
 //! ```text
 //!   by page    ── partition: how many locks (0: that is all an updater reads)
@@ -10,7 +10,8 @@
 //!   by holder  ── xid ──► the rows it has locked, copies included
 //! ```
 //!
-//! A holder that has ended may stand here for a moment. It is passed over, so that nobody waits for it.
+//! A holder that has ended may stand here for a moment. It is passed over, so that nobody waits for
+//! it.
 
 use throng_sync::atomic::{AtomicU32, Ordering};
 
@@ -178,8 +179,8 @@ impl RowLocks {
                 continue;
             }
             let mut rows_of = self.rows_of(holder.xid).lock();
-            // A holder that ends stores its status before it takes its list from here; so either it is
-            // seen to run and will find the row in its list, or it is seen to have ended.
+            // A holder that ends stores its status before it takes its list from here; so either it
+            // is seen to run and will find the row in its list, or it is seen to have ended.
             if who.is_running(holder.xid) {
                 rows_of.entry(holder.xid).or_default().push(row);
             } else {
@@ -189,7 +190,8 @@ impl RowLocks {
         }
     }
 
-    /// Gives up all of a transaction's locks, copies included. To be called after its status is stored.
+    /// Gives up all of a transaction's locks, copies included. To be called after its status is
+    /// stored.
     pub(crate) fn release(&self, xid: Xid) {
         let rows = self.rows_of(xid).lock().remove(&xid).unwrap_or_default();
         for row in rows {

@@ -9,15 +9,17 @@
 //!      └─┘ (a page was not there)                                   REPEATABLE READ and SERIALIZABLE: 40001 for the last two
 //! ```
 //!
-//! The queue is what keeps a crowd that wants one row from being woken by every commit: only its first waits for the running
-//! transaction; the rest wait for the first. Its place is the caller's [`RowTurn`], kept from the wait through the check of
-//! the newer version until the row is changed, so that the next one is let forward when there is again something to wait
-//! for. Queues are named by the chain's root, which heap-only updates keep. Where an update has left the root, the
+//! The queue is what keeps a crowd that wants one row from being woken by every commit: only its
+//! first waits for the running transaction; the rest wait for the first. Its place is the caller's
+//! [`RowTurn`], kept from the wait through the check of the newer version until the row is changed,
+//! so that the next one is let forward when there is again something to wait for. Queues are named
+//! by the chain's root, which heap-only updates keep. Where an update has left the root, the
 //! follower takes its place at the new one before it leaves the old.
 //!
-//! A statement that finds its one row by a unique key lets go of its snapshot while it waits ([`RowTurn::letting_go`]). What its
-//! version has become it then does not follow from version to version, which may be gone: it looks for the row anew, by the key,
-//! in its place at the head of the queue.
+//! A statement that finds its one row by a unique key lets go of its snapshot while it waits
+//! ([`RowTurn::letting_go`]). What its version has become it then does not follow from version to
+//! version, which may be gone: it looks for the row anew, by the key, in its place at the head of
+//! the queue.
 
 use throng_access::heap::tuple::TupleHeader;
 use throng_access::heap::{NewVersion, VersionRef};
@@ -42,11 +44,13 @@ pub struct RowRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowOutcome<T> {
     Done(T),
-    /// READ COMMITTED: others have replaced the version. This is the newest one, and it is locked for us in the mode asked
-    /// for. If it still meets the statement's conditions, compute from it and come again with it (a lock is had already).
+    /// READ COMMITTED: others have replaced the version. This is the newest one, and it is locked
+    /// for us in the mode asked for. If it still meets the statement's conditions, compute from it
+    /// and come again with it (a lock is had already).
     Updated(RowRef),
-    /// READ COMMITTED: others have replaced the version while the turn was [without its snapshot](RowTurn::letting_go). The row is
-    /// to be looked for anew, with [a new one](RowTurn::renew).
+    /// READ COMMITTED: others have replaced the version while the turn was [without its
+    /// snapshot](RowTurn::letting_go). The row is to be looked for anew, with [a new
+    /// one](RowTurn::renew).
     LookAnew,
     /// READ COMMITTED: others have deleted the row.
     Deleted,
@@ -116,7 +120,8 @@ impl<'s> RowTurn<'s> {
         self.has_let_go
     }
 
-    /// Before a version is waited for: lets go of what keeps it, having noted what tells it from others.
+    /// Before a version is waited for: lets go of what keeps it, having noted what tells it from
+    /// others.
     async fn wait_without(&mut self, heap: &Heap, tid: Tid) -> Result<()> {
         if self.snapshot.is_some() && !self.has_let_go {
             self.made_by = retry(|| heap.maker_of(tid)).await?;
@@ -147,11 +152,12 @@ fn queue_mode(mode: RowLockMode) -> LockMode {
     }
 }
 
-/// Replaces a row. `mode` is [`RowLockMode::NoKeyUpdate`] if no key column changes, else [`RowLockMode::Update`]; `hot`
-/// says that no indexed column does.
+/// Replaces a row. `mode` is [`RowLockMode::NoKeyUpdate`] if no key column changes, else
+/// [`RowLockMode::Update`]; `hot` says that no indexed column does.
 ///
 /// # Errors
-/// 40001 under REPEATABLE READ and SERIALIZABLE when others were first; 40P01, 55P03 and 57014 from waiting; those of [`Heap::update`].
+/// 40001 under REPEATABLE READ and SERIALIZABLE when others were first; 40P01, 55P03 and 57014 from
+/// waiting; those of [`Heap::update`].
 pub async fn update_row(
     txn: &Txn,
     heap: &Heap,
@@ -213,8 +219,8 @@ fn report<T>(txn: &Txn, heap: &Heap, row: RowRef, outcome: RowOutcome<T>) -> Res
     Ok(outcome)
 }
 
-/// Locks a row: SELECT FOR UPDATE and its kin. Errors as for [`update_row`]; NOWAIT's and SKIP LOCKED's part is
-/// [`RowOutcome::Busy`].
+/// Locks a row: SELECT FOR UPDATE and its kin. Errors as for [`update_row`]; NOWAIT's and SKIP
+/// LOCKED's part is [`RowOutcome::Busy`].
 pub async fn lock_row(
     txn: &Txn,
     heap: &Heap,
@@ -223,7 +229,8 @@ pub async fn lock_row(
     policy: WaitPolicy,
     turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<()>> {
-    // A row that is gone is no other to who only wants to lock it than one that has changed, as in PostgreSQL.
+    // A row that is gone is no other to who only wants to lock it than one that has changed, as in
+    // PostgreSQL.
     late_by(
         "update",
         txn,
@@ -231,7 +238,8 @@ pub async fn lock_row(
     )
 }
 
-/// As [`lock_row`], waiting, for who is about to change or delete the row and is told that it is gone.
+/// As [`lock_row`], waiting, for who is about to change or delete the row and is told that it is
+/// gone.
 pub async fn lock_row_to_change(
     txn: &Txn,
     heap: &Heap,
@@ -255,7 +263,8 @@ fn late_by(what: &str, txn: &Txn, outcome: RowOutcome<()>) -> Result<RowOutcome<
     }
 }
 
-/// As [`lock_row`], waiting, for who looks for a key: a row that goes on in another relation is gone from this one.
+/// As [`lock_row`], waiting, for who looks for a key: a row that goes on in another relation is
+/// gone from this one.
 pub async fn lock_row_here(
     txn: &Txn,
     heap: &Heap,
@@ -285,7 +294,8 @@ async fn lock_where(
     taken_for: impl Fn(Change<()>) -> Change<()>,
 ) -> Result<RowOutcome<()>> {
     change(txn, heap, row, mode, policy, turn, |which| {
-        // A cursor sees what was there when it was declared, also where a later command of the transaction has changed it.
+        // A cursor sees what was there when it was declared, also where a later command of the
+        // transaction has changed it.
         Ok(match taken_for(heap.lock(txn, which, mode)?) {
             Change::Invisible => Change::SelfModified,
             other => other,
@@ -342,7 +352,8 @@ async fn settle<T>(
                     RowOutcome::Busy
                 } else {
                     turn.wait_without(heap, row.tid).await?;
-                    // Who holds the row already and asks for more must not queue behind those who wait for that.
+                    // Who holds the row already and asks for more must not queue behind those who
+                    // wait for that.
                     if !txn.holds_row(heap.file(), row.tid) {
                         turn.take(txn, heap.file(), row.root, mode).await?;
                     }
@@ -415,7 +426,8 @@ fn moved_away() -> Error {
     Error::new(state::SERIALIZATION_FAILURE, message)
 }
 
-/// A unique check found a row that hangs on how `holder` ends: waits for that. The check is to be made again.
+/// A unique check found a row that hangs on how `holder` ends: waits for that. The check is to be
+/// made again.
 pub async fn wait_for_unique(txn: &Txn, holder: Xid) -> Result<()> {
     txn.wait_for_xid(holder).await
 }

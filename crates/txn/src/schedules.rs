@@ -1,6 +1,8 @@
-//! Sessions, locks and commits under schedules drawn by lot: whole transactions, on the real log and pool with their threads.
+//! Sessions, locks and commits under schedules drawn by lot: whole transactions, on the real log
+//! and pool with their threads.
 //!
-//! The clock's and the checkpointer's threads, which go by time, are not there: a thread of the test moves the horizon.
+//! The clock's and the checkpointer's threads, which go by time, are not there: a thread of the
+//! test moves the horizon.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
@@ -220,7 +222,8 @@ fn locks_exclude_and_nobody_waits_for_ever_under_any_schedule() {
 /// A transaction and its subtransaction, by their ids.
 type Family = (Xid, Xid);
 
-/// What is known of transactions. Locks of the standard library's: no turn is taken while one is held.
+/// What is known of transactions. Locks of the standard library's: no turn is taken while one is
+/// held.
 #[derive(Default)]
 struct Known {
     begun: Mutex<Vec<Family>>,

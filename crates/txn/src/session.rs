@@ -1,4 +1,5 @@
-//! A session as the transaction system knows it: its number, what it is doing, what may interrupt it.
+//! A session as the transaction system knows it: its number, what it is doing, what may interrupt
+//! it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,8 +111,8 @@ impl Session {
         }
         status
     }
-    /// Takes a lock for the session, beyond any transaction: `pg_advisory_lock`. As often as it is taken it is to be
-    /// given back. `false`: not free, and the policy is not to wait.
+    /// Takes a lock for the session, beyond any transaction: `pg_advisory_lock`. As often as it is
+    /// taken it is to be given back. `false`: not free, and the policy is not to wait.
     pub async fn advisory_lock(
         &self,
         tag: LockTag,
@@ -145,8 +146,9 @@ impl Drop for Session {
 /// A time that nobody has set.
 const NOT_SET: u64 = u64::MAX;
 
-/// The part of a session that others look at. What the session's own statements touch comes first, close together and right behind the
-/// count of the entry's holders. What lies beside an entry in memory is the same core's, which made it.
+/// The part of a session that others look at. What the session's own statements touch comes first,
+/// close together and right behind the count of the entry's holders. What lies beside an entry in
+/// memory is the same core's, which made it.
 #[repr(C)]
 pub struct SessionEntry {
     cancel: CancelFlag,
@@ -174,7 +176,8 @@ pub struct SessionEntry {
     info: Mutex<SessionInfo>,
 }
 
-/// Bytes of an entry from its beginning in which lies what most statements touch; of its words the first few.
+/// Bytes of an entry from its beginning in which lies what most statements touch; of its words the
+/// first few.
 const TOUCHED: usize = std::mem::offset_of!(SessionEntry, fast) + FastWords::TOUCHED;
 
 #[derive(Default)]
@@ -215,7 +218,8 @@ impl SessionEntry {
         self.pid
     }
 
-    /// Has what most statements touch of it brought into the core's cache, for a statement that is about to come.
+    /// Has what most statements touch of it brought into the core's cache, for a statement that is
+    /// about to come.
     #[inline]
     pub fn fetch_ahead(&self) {
         fetch_span_ahead(self, TOUCHED);
@@ -284,8 +288,8 @@ impl SessionEntry {
             .store(begun.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// What stands for the transaction while it has no id, as `pg_locks.virtualtransaction` shows it: the session's
-    /// place and the transaction's number, 0 between transactions.
+    /// What stands for the transaction while it has no id, as `pg_locks.virtualtransaction` shows
+    /// it: the session's place and the transaction's number, 0 between transactions.
     pub fn virtual_transaction(&self) -> (u32, u32) {
         let open = self.in_transaction.load(Ordering::Relaxed) != 0;
         let number = self.transactions.load(Ordering::Relaxed);
@@ -297,7 +301,8 @@ impl SessionEntry {
         self.activity.query.lock().clone()
     }
 
-    /// A statement begins `now`, in microseconds since 1970: state active, its text and time for `pg_stat_activity`.
+    /// A statement begins `now`, in microseconds since 1970: state active, its text and time for
+    /// `pg_stat_activity`.
     pub fn statement_began(&self, query: &str, now: i64) {
         self.activity.query_start.store(now, Ordering::Relaxed);
         self.activity.state_change.store(now, Ordering::Relaxed);
@@ -327,7 +332,8 @@ impl SessionEntry {
         }
     }
 
-    /// Where the session's waits are seen; its task runs in [`throng_observe::accounted`] with this.
+    /// Where the session's waits are seen; its task runs in [`throng_observe::accounted`] with
+    /// this.
     pub fn waits(&self) -> &Arc<SessionWaits> {
         &self.waits
     }
@@ -418,7 +424,8 @@ pub fn now_micros() -> i64 {
     micros(ClockId::Realtime)
 }
 
-/// By one of the system's clocks. The coarse one is some milliseconds late at most, and costs an eighth.
+/// By one of the system's clocks. The coarse one is some milliseconds late at most, and costs an
+/// eighth.
 fn micros(clock: ClockId) -> i64 {
     let now = clock_gettime(clock);
     now.tv_sec * 1_000_000 + now.tv_nsec / 1000
@@ -462,7 +469,8 @@ impl Default for CancelFlag {
 impl CancelFlag {
     /// Interrupts the session's statement, asleep or not.
     pub fn raise(&self, reason: CancelReason) {
-        // SeqCst, and before the wake-up: who registers its waker and then looks sees this or is woken.
+        // SeqCst, and before the wake-up: who registers its waker and then looks sees this or is
+        // woken.
         self.reasons.fetch_or(reason as u32, Ordering::SeqCst);
         self.waker.wake();
     }
@@ -476,7 +484,8 @@ impl CancelFlag {
         self.deadline.store(nanos, Ordering::Relaxed);
     }
 
-    /// `transaction_timeout`, where it is over before the statement's time is: the session ends then.
+    /// `transaction_timeout`, where it is over before the statement's time is: the session ends
+    /// then.
     pub fn set_transaction_deadline(&self, at: Instant) {
         if self.deadline().is_some_and(|own| own <= at) {
             return;
@@ -501,7 +510,8 @@ impl CancelFlag {
         }
     }
 
-    /// An error if the statement is to stop. Two loads if it is not (and has no timeout): cheap enough for every few rows.
+    /// An error if the statement is to stop. Two loads if it is not (and has no timeout): cheap
+    /// enough for every few rows.
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.reasons.load(Ordering::Relaxed) == 0 && self.deadline.load(Ordering::Relaxed) == 0 {
@@ -542,7 +552,8 @@ impl CancelFlag {
         self.reasons.load(Ordering::Relaxed) & CancelReason::Terminate as u32 != 0
     }
 
-    /// Whom to wake when something is raised: the session's one task. Register, then [`check`](CancelFlag::check).
+    /// Whom to wake when something is raised: the session's one task. Register, then
+    /// [`check`](CancelFlag::check).
     pub fn register(&self, waker: &Waker) {
         self.waker.register(waker);
     }

@@ -14,14 +14,15 @@
 //!     as commands up to 3 see it: not│  4 and 5: seen    │  from 6 on: gone
 //! ```
 //!
-//! A snapshot is one number read once (see [`crate::clock`]) and the command's own number; under the forms of
-//! [`crate::running`] that keep lists, the set of who ran beside it. While one is held, no version it may see is taken away:
-//! its session's slot holds the horizon back. Nor are those that came after, for who changes a row follows it to its newest version;
-//! of who [only reads](Snapshot::only_read) those go that no other snapshot shows.
+//! A snapshot is one number read once (see [`crate::clock`]) and the command's own number; under
+//! the forms of [`crate::running`] that keep lists, the set of who ran beside it. While one is
+//! held, no version it may see is taken away: its session's slot holds the horizon back. Nor are
+//! those that came after, for who changes a row follows it to its newest version; of who [only
+//! reads](Snapshot::only_read) those go that no other snapshot shows.
 //!
-//! Who waits long for a row and needs nothing more of what its snapshot shows lets go of it ([`Snapshot::let_go`]): else a crowd
-//! that waits for one row keeps all its versions. Before it looks at rows again it takes the present moment
-//! ([`Snapshot::renew`]).
+//! Who waits long for a row and needs nothing more of what its snapshot shows lets go of it
+//! ([`Snapshot::let_go`]): else a crowd that waits for one row keeps all its versions. Before it
+//! looks at rows again it takes the present moment ([`Snapshot::renew`]).
 
 use std::sync::Arc;
 use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,15 +36,17 @@ use crate::serial::{Member, Reads, Writer};
 use crate::session::SessionEntry;
 use crate::status::Standing;
 
-/// What one command of one transaction sees. Cloned and sent to other threads freely; while any copy lives, what
-/// it sees stays.
+/// What one command of one transaction sees. Cloned and sent to other threads freely; while any
+/// copy lives, what it sees stays.
 pub struct Snapshot {
     session: Arc<SessionEntry>,
-    /// Changed by [`renew`](Self::renew) alone, by the statement whose snapshot it is, while no other thread has a copy.
+    /// Changed by [`renew`](Self::renew) alone, by the statement whose snapshot it is, while no
+    /// other thread has a copy.
     csn: AtomicU64,
     /// Whether what it sees stays.
     held: AtomicBool,
-    /// Whether rows may be followed from the versions that it shows to those after them, which therefore stay as well.
+    /// Whether rows may be followed from the versions that it shows to those after them, which
+    /// therefore stay as well.
     follows: AtomicBool,
     cid: Cid,
     /// The own transaction, [`Xid::NONE`] while it has written nothing.
@@ -81,7 +84,8 @@ impl Snapshot {
         }
     }
 
-    /// Whether it can be let go: not under the forms that keep lists, nor where its reads are followed.
+    /// Whether it can be let go: not under the forms that keep lists, nor where its reads are
+    /// followed.
     pub(crate) fn may_go(&self) -> bool {
         self.running.is_none() && self.serial.is_none()
     }
@@ -94,8 +98,9 @@ impl Snapshot {
         }
     }
 
-    /// From here on it is read with, and nothing else: what others replace does not stay for it. Not for a transaction that may lock or
-    /// change rows by it. Under the forms that keep lists, and where its reads are followed, nothing changes.
+    /// From here on it is read with, and nothing else: what others replace does not stay for it.
+    /// Not for a transaction that may lock or change rows by it. Under the forms that keep lists,
+    /// and where its reads are followed, nothing changes.
     pub fn only_read(&self) {
         if self.may_go() && self.is_held() && self.follows.swap(false, Ordering::Relaxed) {
             let mut live = self.session.snapshots.lock();
@@ -112,8 +117,8 @@ impl Snapshot {
         }
     }
 
-    /// Is of this moment, whatever it was of before, where it [may](Self::may_go): for who looks at many rows, none of which need
-    /// be of one moment with another.
+    /// Is of this moment, whatever it was of before, where it [may](Self::may_go): for who looks at
+    /// many rows, none of which need be of one moment with another.
     pub fn move_on(&self) {
         if self.may_go() {
             self.let_go();
@@ -222,7 +227,8 @@ impl Visibility for Snapshot {
     fn is_settled(&self, t: &TupleHeader) -> bool {
         let core = self.session.core();
         let horizon = core.clock.horizon();
-        // Whether what the transaction did has happened for everybody; None where that is not yet the same for all.
+        // Whether what the transaction did has happened for everybody; None where that is not yet
+        // the same for all.
         let happened = |xid: Xid| match core.status.standing(xid) {
             Standing::Committed(csn) => (csn <= horizon).then_some(true),
             Standing::Aborted => Some(false),

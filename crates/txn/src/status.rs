@@ -7,9 +7,10 @@
 //!                    committed"
 //! ```
 //!
-//! A *recent* segment has one word per xid with its commit's sequence number. When every xid in it has ended and every
-//! snapshot sees its commits, the segment is reduced to an *old* one: a list of the aborted, or a bit for each
-//! where they are many, and its words are used again for a later segment.
+//! A *recent* segment has one word per xid with its commit's sequence number. When every xid in it
+//! has ended and every snapshot sees its commits, the segment is reduced to an *old* one: a list of
+//! the aborted, or a bit for each where they are many, and its words are used again for a later
+//! segment.
 //!
 //! One word's states:
 //!
@@ -21,10 +22,11 @@
 //!    └──► ABORTED
 //! ```
 //!
-//! Only the transaction itself writes its words. `COMMITTING` lasts from before the sequence number is taken until it
-//! is stored, some ten instructions: a reader that meets it waits for the number, because whether its snapshot
-//! includes the commit is not known before. A reader that meets an earlier state knows that the number will be greater
-//! than its snapshot's (the snapshot's was read before the state was, see [`crate::snapshot`]).
+//! Only the transaction itself writes its words. `COMMITTING` lasts from before the sequence number
+//! is taken until it is stored, some ten instructions: a reader that meets it waits for the number,
+//! because whether its snapshot includes the commit is not known before. A reader that meets an
+//! earlier state knows that the number will be greater than its snapshot's (the snapshot's was read
+//! before the state was, see [`crate::snapshot`]).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -220,7 +222,8 @@ impl StatusLog {
     /// Commits `xid` and its `subs` at the number that `next` gives out.
     pub(crate) fn commit(&self, xid: Xid, subs: &[Xid], next: impl FnOnce() -> Csn) -> Csn {
         let word = self.word(xid);
-        // Before the number is taken: who reads the clock after `next` has moved it sees this or the number.
+        // Before the number is taken: who reads the clock after `next` has moved it sees this or
+        // the number.
         word.store(COMMITTING, Ordering::SeqCst);
         let csn = next();
         let done = csn.0 << TAG_BITS | COMMITTED;
@@ -231,7 +234,8 @@ impl StatusLog {
         csn
     }
 
-    /// SeqCst, so that a waiter either sees it or is seen by the one who ends (see [`crate::lock::xid`]).
+    /// SeqCst, so that a waiter either sees it or is seen by the one who ends (see
+    /// [`crate::lock::xid`]).
     pub(crate) fn abort(&self, xid: Xid) {
         self.word(xid).store(ABORTED, Ordering::SeqCst);
     }
@@ -285,8 +289,8 @@ impl StatusLog {
                     .get()
                     .map_or(Found::Never, |old| Found::Old(old.committed(offset)));
             }
-            // Acquire: a word written after the array went to another segment brings with it that `slot.array`
-            // was cleared before, so the second look cannot miss it.
+            // Acquire: a word written after the array went to another segment brings with it that
+            // `slot.array` was cleared before, so the second look cannot miss it.
             let word = self.arrays.get(array as u64 - 1).expect("arrays stay").0[offset]
                 .load(Ordering::Acquire);
             if slot.array.load(Ordering::Relaxed) == array {
@@ -309,7 +313,8 @@ impl StatusLog {
         }
     }
 
-    /// Reduces the segments below `next` whose commits are all at or before `horizon`. One caller at a time.
+    /// Reduces the segments below `next` whose commits are all at or before `horizon`. One caller
+    /// at a time.
     pub(crate) fn trim(&self, next: Xid, horizon: Csn) {
         let from = self.trim_from.load(Ordering::Relaxed);
         let mut gapless = true;
@@ -359,7 +364,8 @@ impl StatusLog {
         true
     }
 
-    /// A segment's commits for the disk: one bit for each xid that has committed or whose commit record is in the log.
+    /// A segment's commits for the disk: one bit for each xid that has committed or whose commit
+    /// record is in the log.
     pub(crate) fn export(&self, segment: u64) -> Exported {
         let Some(slot) = self.segments.get(segment) else {
             return Exported::Open(OldSegment::from_bits(&[0; WORDS]));
@@ -407,7 +413,8 @@ pub(crate) enum Exported {
     Open(OldSegment),
 }
 
-/// The status of all xids as recovery puts it together: what the checkpoint saved, and the commits in the log since.
+/// The status of all xids as recovery puts it together: what the checkpoint saved, and the commits
+/// in the log since.
 #[derive(Default)]
 pub(crate) struct StatusBuilder {
     saved: BTreeMap<u64, OldSegment>,
@@ -450,8 +457,8 @@ impl StatusBuilder {
         }
     }
 
-    /// Every xid below `next` that has not committed is aborted. Answers the log and the first xid to give out: the
-    /// next segment's first, so that old and new never share one.
+    /// Every xid below `next` that has not committed is aborted. Answers the log and the first xid
+    /// to give out: the next segment's first, so that old and new never share one.
     pub(crate) fn finish(mut self, next: Xid) -> (StatusLog, Xid) {
         for (n, bits) in std::mem::take(&mut self.touched) {
             self.saved.insert(n, OldSegment::from_bits(&bits));

@@ -29,7 +29,8 @@ const TICK: Duration = Duration::from_millis(5);
 const SLOW_TICK: Duration = Duration::from_millis(50);
 /// The background thread sleeps this long at most when nothing commits.
 const IDLE: Duration = Duration::from_secs(5);
-/// Log that nobody waits for is flushed after this many ticks, so that the horizon can pass its commits.
+/// Log that nobody waits for is flushed after this many ticks, so that the horizon can pass its
+/// commits.
 const PATIENCE: u32 = 40;
 
 /// What is opened, and how.
@@ -104,8 +105,8 @@ impl TxnSystem {
         self.checkpointer.identifier()
     }
 
-    /// Adds a session. To be called on the thread that will run it: what it writes often is kept beside what other
-    /// sessions of that thread write.
+    /// Adds a session. To be called on the thread that will run it: what it writes often is kept
+    /// beside what other sessions of that thread write.
     pub fn register(&self, info: SessionInfo) -> Session {
         Session::new(self.core.registry.add(&self.core, info))
     }
@@ -133,8 +134,9 @@ impl TxnSystem {
         self.core.clock.horizon()
     }
 
-    /// Moves the horizon now rather than at the next tick: before VACUUM. With `flush`, commits that were not waited for
-    /// are brought to disk first, so that they count; that blocks the thread.
+    /// Moves the horizon now rather than at the next tick: before VACUUM. With `flush`, commits
+    /// that were not waited for are brought to disk first, so that they count; that blocks the
+    /// thread.
     pub fn advance_horizon(&self, flush: bool) -> Result<Csn> {
         let _turn = self.core.advancing.lock();
         self.core.note_log();
@@ -144,7 +146,8 @@ impl TxnSystem {
         Ok(self.core.advance_horizon())
     }
 
-    /// Whom to ask how locked things are called, and to tell of long waits. Once; a second one is dropped.
+    /// Whom to ask how locked things are called, and to tell of long waits. Once; a second one is
+    /// dropped.
     pub fn set_lock_reporter(&self, reporter: Box<dyn LockReporter>) {
         let _ = self.core.lock_reporter.set(reporter);
     }
@@ -158,7 +161,8 @@ impl TxnSystem {
         ids
     }
 
-    /// The sessions that keep this one from the lock it waits for: its holders, and those before it in its queue.
+    /// The sessions that keep this one from the lock it waits for: its holders, and those before it
+    /// in its queue.
     pub fn blocking_pids(&self, pid: u32) -> Vec<u32> {
         let waiting = self.core.registry.get(pid).and_then(|s| s.waiting());
         let mut pids = waiting.map_or_else(Vec::new, |(_, on)| deadlock::blocking(&self.core, &on));
@@ -167,7 +171,8 @@ impl TxnSystem {
         pids
     }
 
-    /// The sessions whose transactions keep this one's snapshot from being known as safe, if it waits for that.
+    /// The sessions whose transactions keep this one's snapshot from being known as safe, if it
+    /// waits for that.
     pub fn safe_snapshot_blocking_pids(&self, pid: u32) -> Vec<u32> {
         self.core.serial.blocking(pid)
     }
@@ -269,8 +274,8 @@ impl TxnSystem {
         self.checkpointer.run_now(&self.core, false)
     }
 
-    /// Stops for good: a last checkpoint, a control file that says so. All transactions should have ended; those that
-    /// have not are rolled back by the next start.
+    /// Stops for good: a last checkpoint, a control file that says so. All transactions should have
+    /// ended; those that have not are rolled back by the next start.
     pub fn shutdown(&self) -> Result<()> {
         self.stop_threads();
         self.core.wal.flush_blocking(self.core.wal.inserted())?;
@@ -350,7 +355,8 @@ fn run_clock(core: &Core, report: &dyn Fn(&Error)) {
     }
 }
 
-/// Tells the clock which commits are on disk, and answers the flusher's question for `commit_siblings`.
+/// Tells the clock which commits are on disk, and answers the flusher's question for
+/// `commit_siblings`.
 struct Commits(std::sync::Weak<Core>);
 
 impl FlushObserver for Commits {

@@ -14,16 +14,19 @@
 //!           2 the same as 3
 //! ```
 //!
-//! **Rows are not held while the disk is waited for** (early lock release: Johnson et al., "Aether: A Scalable Approach to
-//! Logging", VLDB 2010). What others have seen of a commit that a crash undoes must not be told to anybody as a fact. Who goes on to
-//! write has its own Commit record behind it in the log, and waits for that. Who only reads notes the newest commit that it has
-//! seen before the disk had it ([`SessionEntry::has_seen`]), and waits for it at its end. An end is what makes an answer a fact:
-//! before it, a crash ends the reader's transaction, too.
-//! A transaction that has hooks, as one that changes definitions or notifies, waits between 1 and 2, for what they do goes other
-//! ways than rows; so does a serializable one, whose order with others is settled as it becomes visible.
+//! **Rows are not held while the disk is waited for** (early lock release: Johnson et al., "Aether:
+//! A Scalable Approach to Logging", VLDB 2010). What others have seen of a commit that a crash
+//! undoes must not be told to anybody as a fact. Who goes on to write has its own Commit record
+//! behind it in the log, and waits for that. Who only reads notes the newest commit that it has
+//! seen before the disk had it ([`SessionEntry::has_seen`]), and waits for it at its end. An end is
+//! what makes an answer a fact: before it, a crash ends the reader's transaction, too. A
+//! transaction that has hooks, as one that changes definitions or notifies, waits between 1 and 2,
+//! for what they do goes other ways than rows; so does a serializable one, whose order with others
+//! is settled as it becomes visible.
 //!
-//! From its Commit record on a transaction cannot be taken back. A commit whose future is dropped while it waits for
-//! the disk is therefore completed there and then; what is lost is only the answer.
+//! From its Commit record on a transaction cannot be taken back. A commit whose future is dropped
+//! while it waits for the disk is therefore completed there and then; what is lost is only the
+//! answer.
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -110,7 +113,8 @@ pub struct Txn {
     current: AtomicU64,
     /// What is written now is stamped with this.
     cid: AtomicU32,
-    /// The highest of them that was given out: the running command's, or that of one which ran inside it.
+    /// The highest of them that was given out: the running command's, or that of one which ran
+    /// inside it.
     last_cid: AtomicU32,
     /// The one snapshot of REPEATABLE READ and SERIALIZABLE.
     fixed: Mutex<Option<Snapshot>>,
@@ -208,8 +212,9 @@ impl Txn {
         }
     }
 
-    /// What is committed at this moment, and what earlier commands of this transaction did, whatever the isolation:
-    /// for constraint checks, which must not miss what a transaction's own snapshot does.
+    /// What is committed at this moment, and what earlier commands of this transaction did,
+    /// whatever the isolation: for constraint checks, which must not miss what a transaction's own
+    /// snapshot does.
     pub fn latest_snapshot(&self) -> Snapshot {
         Snapshot::take(
             &self.session,
@@ -218,13 +223,15 @@ impl Txn {
         )
     }
 
-    /// Whether the transaction always sees a moment before `xid`, which has ended by now, committed.
+    /// Whether the transaction always sees a moment before `xid`, which has ended by now,
+    /// committed.
     pub fn overlooks(&self, xid: Xid) -> bool {
         let fixed = self.fixed.lock();
         fixed.as_ref().is_some_and(|seen| !seen.sees(xid, Cid(0)))
     }
 
-    /// Waits until no other session holds a snapshot from before `xid`, which has ended by now, committed.
+    /// Waits until no other session holds a snapshot from before `xid`, which has ended by now,
+    /// committed.
     pub async fn wait_for_older_snapshots(&self, xid: Xid) -> Result<()> {
         const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
         let Standing::Committed(csn) = self.core().status.standing(xid) else {
@@ -261,8 +268,8 @@ impl Txn {
         self.last_cid.load(Ordering::Relaxed) != self.cid.load(Ordering::Relaxed)
     }
 
-    /// A command goes on inside which others ran: what it writes is stamped as what it wrote before. Later commands see what
-    /// both did.
+    /// A command goes on inside which others ran: what it writes is stamped as what it wrote
+    /// before. Later commands see what both did.
     pub fn resume_command(&self, cid: Cid) {
         self.cid.store(cid.0, Ordering::Relaxed);
     }
@@ -332,8 +339,9 @@ impl Txn {
         )
     }
 
-    /// SERIALIZABLE READ ONLY DEFERRABLE: takes the transaction's snapshot such that nothing can harm it and its reads need not
-    /// be followed, waiting for the writers that are under way. To be called before its first statement.
+    /// SERIALIZABLE READ ONLY DEFERRABLE: takes the transaction's snapshot such that nothing can
+    /// harm it and its reads need not be followed, waiting for the writers that are under way. To
+    /// be called before its first statement.
     pub async fn take_safe_snapshot(&self) -> Result<()> {
         if self.fixed.lock().is_some() {
             return Ok(());
@@ -362,7 +370,8 @@ impl Txn {
     /// A row was added to the table in `file`.
     ///
     /// # Errors
-    /// 40001, as for the other reports of writes, where the transaction cannot be put in an order with others.
+    /// 40001, as for the other reports of writes, where the transaction cannot be put in an order
+    /// with others.
     #[inline]
     pub fn wrote_new_row(&self, file: FileId) -> Result<()> {
         match self.serial.get() {
@@ -419,7 +428,8 @@ impl Txn {
         self.progress.lock().levels.len()
     }
 
-    /// Begins a subtransaction. Answers its number: savepoints are counted from 0, inner ones higher.
+    /// Begins a subtransaction. Answers its number: savepoints are counted from 0, inner ones
+    /// higher.
     pub fn savepoint(&self) -> usize {
         let mut progress = self.progress.lock();
         let level = Level {
@@ -495,7 +505,8 @@ impl Txn {
     fn doom_made(&self, file: FileId) {
         let core = self.core();
         let mut made = core.made.lock();
-        // On the list of the doomed before it leaves that of the made: a checkpoint finds it in one of them.
+        // On the list of the doomed before it leaves that of the made: a checkpoint finds it in one
+        // of them.
         core.doomed.lock().insert(file, Lsn::ZERO);
         made.remove(&file);
         drop(made);
@@ -504,7 +515,8 @@ impl Txn {
 
     // Hooks and files
 
-    /// Runs at commit, once it is visible and before any lock is given back. Forgotten by a rollback.
+    /// Runs at commit, once it is visible and before any lock is given back. Forgotten by a
+    /// rollback.
     pub fn on_commit(&self, hook: impl FnOnce(Csn) + Send + 'static) {
         self.progress
             .lock()
@@ -512,7 +524,8 @@ impl Txn {
             .push(Action::Committed(Box::new(hook)));
     }
 
-    /// Runs when the transaction, or the savepoint it is said in, is rolled back. Last said, first run.
+    /// Runs when the transaction, or the savepoint it is said in, is rolled back. Last said, first
+    /// run.
     pub fn on_abort(&self, hook: impl FnOnce() + Send + 'static) {
         self.progress
             .lock()
@@ -520,15 +533,16 @@ impl Txn {
             .push(Action::Aborted(Box::new(hook)));
     }
 
-    /// Makes an empty relation file, which a rollback (or a crash before the commit) takes away again.
+    /// Makes an empty relation file, which a rollback (or a crash before the commit) takes away
+    /// again.
     pub fn create_file(&self) -> Result<FileId> {
         let file = self.name_file();
         self.make_files(vec![file])()?;
         Ok(file)
     }
 
-    /// Work that makes files which were named, for a thread that may wait for the disk: the directory may be held there
-    /// while its names are made durable.
+    /// Work that makes files which were named, for a thread that may wait for the disk: the
+    /// directory may be held there while its names are made durable.
     pub fn make_files(&self, files: Vec<FileId>) -> impl FnOnce() -> Result<()> + Send + use<> {
         let core = self.core().clone();
         move || {
@@ -543,8 +557,8 @@ impl Txn {
         }
     }
 
-    /// Names a relation file that [`Txn::make_files`] is to make, and that a rollback (or a crash before the commit) takes
-    /// away again.
+    /// Names a relation file that [`Txn::make_files`] is to make, and that a rollback (or a crash
+    /// before the commit) takes away again.
     pub fn name_file(&self) -> FileId {
         let core = self.core();
         let file = core.ids.file();
@@ -576,7 +590,8 @@ impl Txn {
             .map(drop)
     }
 
-    /// Locks anything until the transaction (or the savepoint) ends. `false`: not free, and the policy is not to wait.
+    /// Locks anything until the transaction (or the savepoint) ends. `false`: not free, and the
+    /// policy is not to wait.
     pub async fn lock(&self, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
         self.session
             .lock(tag, mode, LockScope::Transaction, policy)
@@ -596,7 +611,8 @@ impl Txn {
         }
     }
 
-    /// Waits until all who have locked a relation in a mode that `mode` excludes have ended, without keeping others from it.
+    /// Waits until all who have locked a relation in a mode that `mode` excludes have ended,
+    /// without keeping others from it.
     pub async fn wait_for_holders(&self, relation: Oid, mode: LockMode) -> Result<()> {
         let tag = LockTag::Relation(relation);
         Box::pin(self.session.wait_for_holders(tag, mode)).await
@@ -621,8 +637,9 @@ impl Txn {
 
     /// Commits. With `sync`, the answer comes when the commit is on disk; without, a little before.
     ///
-    /// An error before the commit record is in the log rolls back. One after it means that the log has failed: then nobody
-    /// knows whether the commit will be found after the restart, and its severity is PANIC.
+    /// An error before the commit record is in the log rolls back. One after it means that the log
+    /// has failed: then nobody knows whether the commit will be found after the restart, and its
+    /// severity is PANIC.
     ///
     /// 40001 where a serializable transaction cannot be put in an order with others.
     pub async fn commit(mut self, sync: bool) -> Result<()> {
@@ -636,7 +653,8 @@ impl Txn {
         if let Some(member) = self.serial.get() {
             self.core().serial.prepare(member)?;
         }
-        // Not the shared core's: its count of owners would be written by every commit on every core.
+        // Not the shared core's: its count of owners would be written by every commit on every
+        // core.
         let session = self.session.clone();
         let core = session.core();
         while !core.wal.has_room() {
@@ -669,8 +687,9 @@ impl Txn {
         flushed
     }
 
-    /// Commits a transaction that has written nothing, where it lies; `false` of another, which is to be
-    /// [committed](Self::commit). What it has seen may not be on disk yet ([`SessionEntry::seen_is_durable`]).
+    /// Commits a transaction that has written nothing, where it lies; `false` of another, which is
+    /// to be [committed](Self::commit). What it has seen may not be on disk yet
+    /// ([`SessionEntry::seen_is_durable`]).
     ///
     /// # Errors
     /// 40001, as for [`commit`](Self::commit).
@@ -698,8 +717,8 @@ impl Txn {
             .collect();
         let mut record = RecordBuilder::new();
         record.commit(xid, &progress.subs, &dropped, core.wal.flushed());
-        // Held until the status says so: a checkpoint whose redo begins after the record counts it as committed, and
-        // knows the files that go with it.
+        // Held until the status says so: a checkpoint whose redo begins after the record counts it
+        // as committed, and knows the files that go with it.
         let _ticket = core.pool.horizon().enter();
         let lsn = core.wal.insert(&mut record);
         core.status.set_logged(xid);
@@ -801,7 +820,8 @@ impl Logged {
         (has_actions || txn.serial.get().is_some()).then_some(self)
     }
 
-    /// The log has failed: the transaction neither commits nor rolls back before the restart decides.
+    /// The log has failed: the transaction neither commits nor rolls back before the restart
+    /// decides.
     fn leave_undecided(mut self) {
         if let Some(mut txn) = self.txn.take() {
             // Its locks stay too: nobody may act on either outcome.

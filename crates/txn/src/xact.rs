@@ -8,11 +8,12 @@
 //!                                                                       1, a bit for each xid that committed
 //! ```
 //!
-//! A file says of which data directory it is, its number, and the end of the checkpoint's record that it was written with; of the
-//! last one nothing is older than the control file says. Files of format 1 have none of these three.
+//! A file says of which data directory it is, its number, and the end of the checkpoint's record
+//! that it was written with; of the last one nothing is older than the control file says. Files of
+//! format 1 have none of these three.
 //!
-//! A file whose segments are all final is written once more and then never again, so a checkpoint's cost does not grow with
-//! the number of transactions there have been.
+//! A file whose segments are all final is written once more and then never again, so a checkpoint's
+//! cost does not grow with the number of transactions there have been.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,8 @@ impl XactFiles {
         Ok(())
     }
 
-    /// What [`XactFiles::write`] will write: taken in a moment, to be written when the log is on disk.
+    /// What [`XactFiles::write`] will write: taken in a moment, to be written when the log is on
+    /// disk.
     pub(crate) fn collect(&self, status: &StatusLog, next: Xid) -> Collected {
         let last = next.0.saturating_sub(1) / SEGMENT / PER_FILE;
         let files = (self.final_below..=last).map(|file| {
@@ -118,7 +120,8 @@ impl XactFiles {
             .filter_map(|name| u64::from_str_radix(name, 16).ok())
             .collect();
         there.sort_unstable();
-        // Format 1 does not say how many there are: one after the first checkpoint, and none is left out.
+        // Format 1 does not say how many there are: one after the first checkpoint, and none is
+        // left out.
         let known = control.kept.checkpoint != Lsn::ZERO;
         let count = match known {
             true => control.kept.xact_files,

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// A value of any SQL type. Small, and cheap to clone: what is long is shared.
 ///
-/// The type is not part of the value: `text`, `varchar`, `char(n)` (blank-padded, as stored) and `name` are all
-/// `Text`; `oid` and the `reg*` types are `Oid`. `==` is structural, for comparing plans: NaN is NaN, and no zero is the other; SQL's
-/// equality is a function.
+/// The type is not part of the value: `text`, `varchar`, `char(n)` (blank-padded, as stored) and
+/// `name` are all `Text`; `oid` and the `reg*` types are `Oid`. `==` is structural, for comparing
+/// plans: NaN is NaN, and no zero is the other; SQL's equality is a function.
 #[derive(Clone, Debug, Default)]
 pub enum Datum {
     #[default]
@@ -48,7 +48,8 @@ pub enum Datum {
     Jsonb(Jsonb),
     /// A row value.
     Record(Arc<Record>),
-    /// Where a value too large for its row is kept. Only rows hold it; whoever reads the row fetches the value.
+    /// Where a value too large for its row is kept. Only rows hold it; whoever reads the row
+    /// fetches the value.
     External([u8; 16]),
 }
 
@@ -132,7 +133,8 @@ pub struct Dim {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub types: Arc<[Oid]>,
-    /// What the fields are called where the row is a table's or a query's; those of `ROW(…)` have no names of their own.
+    /// What the fields are called where the row is a table's or a query's; those of `ROW(…)` have
+    /// no names of their own.
     pub names: Option<Arc<[Text]>>,
     pub values: Vec<Datum>,
 }

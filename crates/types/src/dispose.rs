@@ -1,4 +1,5 @@
-//! Values of many items are thrown away beside the event loops: some nanoseconds for each item add up.
+//! Values of many items are thrown away beside the event loops: some nanoseconds for each item add
+//! up.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};

@@ -40,7 +40,8 @@ pub struct ErrorFields {
     pub hint: Option<String>,
     /// Character position in the statement, from 1.
     pub position: Option<u32>,
-    /// The text that a function made or holds where the error is about that, and the character position in it.
+    /// The text that a function made or holds where the error is about that, and the character
+    /// position in it.
     pub internal_query: Option<String>,
     pub internal_position: Option<u32>,
     /// `CONTEXT:` lines, such as COPY's line and column.
@@ -151,7 +152,8 @@ impl Error {
         self.0.context = Some(context.into());
         self
     }
-    /// Adds a line to where it came about. Calls without end are told one by one, so nothing is copied for each.
+    /// Adds a line to where it came about. Calls without end are told one by one, so nothing is
+    /// copied for each.
     pub fn add_context(&mut self, line: &str) {
         let context = self.0.context.get_or_insert_default();
         if !context.is_empty() {

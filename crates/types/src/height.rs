@@ -1,9 +1,9 @@
 //! How deeply rows lie in rows, and how long they would be when printed.
 //!
-//! Whatever walks a value calls itself once a level, down to the dropping of it, so nobody makes a row that is higher than
-//! [`MOST_HIGH`]. Printed, a row in a row stands between quotes and has its own doubled: so each level may double what is in it,
-//! and nobody makes a row that might be longer than any value. A row may be in another one many times over, so what was
-//! measured is remembered.
+//! Whatever walks a value calls itself once a level, down to the dropping of it, so nobody makes a
+//! row that is higher than [`MOST_HIGH`]. Printed, a row in a row stands between quotes and has its
+//! own doubled: so each level may double what is in it, and nobody makes a row that might be longer
+//! than any value. A row may be in another one many times over, so what was measured is remembered.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The numbers everything is named by. Each is its own type, so that a block is never taken for an oid.
+//! The numbers everything is named by. Each is its own type, so that a block is never taken for an
+//! oid.
 
 use std::fmt;
 
@@ -22,7 +23,8 @@ macro_rules! id {
 }
 
 id!(
-    /// A byte position in the log's endless stream. A page's LSN is the end of the last record that changed it.
+    /// A byte position in the log's endless stream. A page's LSN is the end of the last record that
+    /// changed it.
     Lsn(u64)
 );
 id!(

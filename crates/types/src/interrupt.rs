@@ -1,7 +1,7 @@
 //! Computations of one value that take long: they look up now and then.
 //!
-//! A function on the way through much work calls [`poll`], and one that is about to do much asks [`expect`]. What comes of it
-//! depends on where the function runs:
+//! A function on the way through much work calls [`poll`], and one that is about to do much asks
+//! [`expect`]. What comes of it depends on where the function runs:
 //!
 //! | thread | what is told | why |
 //! | --- | --- | --- |
@@ -10,8 +10,8 @@
 //! | any, within [`briefly`] | an error, once the work takes longer than [`TURN`] | the value is computed when it is needed |
 //! | any other | nothing | |
 //!
-//! The error goes up as any other does. It is never the value's: [`bounded`] and [`briefly`] tell their caller that the work was
-//! broken off, whatever became of the error on its way.
+//! The error goes up as any other does. It is never the value's: [`bounded`] and [`briefly`] tell
+//! their caller that the work was broken off, whatever became of the error on its way.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

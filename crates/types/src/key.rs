@@ -1,7 +1,8 @@
 //! Ordered keys: values as bytes whose memcmp order is SQL's order.
 //!
-//! Every value starts with a class byte, so that NULL can stand before or after all others and no encoding is a prefix of another.
-//! Integers of every width (and oids) share one form, so do both floats: a key made from an `int8` finds its `int4` equal.
+//! Every value starts with a class byte, so that NULL can stand before or after all others and no
+//! encoding is a prefix of another. Integers of every width (and oids) share one form, so do both
+//! floats: a key made from an `int8` finds its `int4` equal.
 //!
 //! ```text
 //!   NULL first   00
@@ -13,7 +14,8 @@
 //!   interval     40, its microseconds as 16 bytes, sign flipped
 //!   NULL last    FF
 //! ```
-//! In a descending column the value's bytes are inverted; where NULLs stand is told apart from that.
+//! In a descending column the value's bytes are inverted; where NULLs stand is told apart from
+//! that.
 
 use crate::datum::Datum;
 use crate::error::state;
@@ -241,7 +243,8 @@ pub(crate) fn write_bytes(value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x00, 0x01]);
 }
 
-/// The smallest byte string greater than every one that starts with `prefix`; None where there is none.
+/// The smallest byte string greater than every one that starts with `prefix`; None where there is
+/// none.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let keep = prefix.iter().rposition(|&b| b != 0xff)?;
     let mut next = prefix[..=keep].to_vec();
@@ -286,7 +289,8 @@ mod tests {
         out
     }
 
-    /// Every order a column may have keeps SQL's order of two rows, and a row's first column is a prefix of its key.
+    /// Every order a column may have keeps SQL's order of two rows, and a row's first column is a
+    /// prefix of its key.
     fn check_pair(a: &Datum, b: &Datum) {
         for descending in [false, true] {
             for nulls_first in [false, true] {

@@ -26,7 +26,8 @@ pub const KIND_HEAP: u8 = 1;
 pub const KIND_BTREE_LEAF: u8 = 2;
 pub const KIND_BTREE_INNER: u8 = 3;
 pub const KIND_BTREE_META: u8 = 4;
-/// A counter: its content begins at [`HEADER`] and ends at [`SEQUENCE_END`]; `lower` and `upper` say nothing of it.
+/// A counter: its content begins at [`HEADER`] and ends at [`SEQUENCE_END`]; `lower` and `upper`
+/// say nothing of it.
 pub const KIND_SEQUENCE: u8 = 6;
 /// A chunk of a value too large for its row.
 pub const KIND_OVERFLOW: u8 = 7;
@@ -36,9 +37,11 @@ pub const KIND_FREE: u8 = 8;
 /// Where a sequence's content ends: its value in eight bytes, and whether it was given out in one.
 pub const SEQUENCE_END: usize = HEADER + 9;
 
-/// The bytes of a page that hold nothing: what the log leaves out of a page's image, and redo makes zeros.
+/// The bytes of a page that hold nothing: what the log leaves out of a page's image, and redo makes
+/// zeros.
 ///
-/// Only a kind named here has such bytes. Nothing of a page of any other kind, or whose bounds make no sense, is left out.
+/// Only a kind named here has such bytes. Nothing of a page of any other kind, or whose bounds make
+/// no sense, is left out.
 pub fn hole(page: &[u8; PAGE_SIZE]) -> Range<usize> {
     match page[OFF_KIND] {
         // Slots or fields up to `lower`, data from `upper` on.

@@ -18,9 +18,10 @@ pub fn zeroed(len: usize) -> Arc<[u8]> {
 /// Where they are not UTF-8.
 pub fn text(bytes: Arc<[u8]>) -> Result<Text, Utf8Error> {
     std::str::from_utf8(&bytes)?;
-    // SAFETY: `str` and `[u8]` have the same layout, so what `into_raw` gives of the one `from_raw` may take as the other (as
-    // `From<Arc<str>> for Arc<[u8]>` does the other way round); the pointer came from `into_raw` just now; the bytes are UTF-8, which
-    // was checked above, and nobody changes what an `Arc` shares.
+    // SAFETY: `str` and `[u8]` have the same layout, so what `into_raw` gives of the one `from_raw`
+    // may take as the other (as `From<Arc<str>> for Arc<[u8]>` does the other way round); the
+    // pointer came from `into_raw` just now; the bytes are UTF-8, which was checked above, and
+    // nobody changes what an `Arc` shares.
     let text: Arc<str> = unsafe { Arc::from_raw(Arc::into_raw(bytes) as *const str) };
     Ok(Text::from(text))
 }

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SqlType {
     pub oid: Oid,
-    /// PostgreSQL's encoding (length + 4 for strings, precision and scale for numeric); -1 for none.
+    /// PostgreSQL's encoding (length + 4 for strings, precision and scale for numeric); -1 for
+    /// none.
     pub typmod: i32,
 }
 
@@ -45,7 +46,8 @@ impl SqlType {
     }
 }
 
-/// PostgreSQL's facts about a type (a row of `pg_type`). The name of a type that a user made is the catalog's to tell.
+/// PostgreSQL's facts about a type (a row of `pg_type`). The name of a type that a user made is the
+/// catalog's to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
     pub oid: Oid,
@@ -216,9 +218,10 @@ pub fn type_info(oid: Oid) -> Option<TypeInfo> {
 
 /// Types that users make.
 ///
-/// Their oids tell what they are, so that whoever has a value's type knows how it is kept and compared without asking a
-/// catalog, which alone knows names, labels and fields: of an enum's, a domain's and a composite type's oid the range and the
-/// remainder by four say which it is; its array's is the next one.
+/// Their oids tell what they are, so that whoever has a value's type knows how it is kept and
+/// compared without asking a catalog, which alone knows names, labels and fields: of an enum's, a
+/// domain's and a composite type's oid the range and the remainder by four say which it is; its
+/// array's is the next one.
 pub mod made {
     use super::TypeInfo;
     use crate::Oid;
@@ -325,8 +328,8 @@ pub mod made {
         })
     }
 
-    /// How a message names a type before the session that knows its name puts that in: the oid between marks that no
-    /// text of ours has.
+    /// How a message names a type before the session that knows its name puts that in: the oid
+    /// between marks that no text of ours has.
     pub fn mark(oid: Oid) -> String {
         format!("{OPEN}{}{CLOSE}", oid.0)
     }
@@ -362,7 +365,8 @@ pub mod made {
     }
 }
 
-/// The type named so: `pg_type`'s names and SQL's spellings (`integer`, `double precision`), in lower case; `[]` after it for its array.
+/// The type named so: `pg_type`'s names and SQL's spellings (`integer`, `double precision`), in
+/// lower case; `[]` after it for its array.
 pub fn type_by_name(name: &str) -> Option<TypeInfo> {
     if let Some(element) = name.strip_suffix("[]") {
         return type_by_name(element).and_then(|t| type_info(t.array));
@@ -406,7 +410,8 @@ pub fn has_collation(ty: Oid) -> bool {
     type_info(item).is_some_and(|info| info.category == b'S')
 }
 
-/// A type as PostgreSQL's messages and `\d` spell it: `integer`, `character varying(5)`, `numeric(10,2)[]`.
+/// A type as PostgreSQL's messages and `\d` spell it: `integer`, `character varying(5)`,
+/// `numeric(10,2)[]`.
 pub fn format_type(ty: SqlType) -> String {
     let Some(info) = type_info(ty.oid) else {
         return if ty.oid == Oid::NONE {

@@ -1,8 +1,9 @@
 //! What is left of the calling thread's stack.
 //!
-//! Trees that a client decides the depth of are walked recursively. Whoever goes a level deeper on a client's word asks
-//! [`check`] first, and gives 54001 where the stack comes to its end, as PostgreSQL does. The threads that run statements have
-//! [`SIZE`] bytes, of which only what was touched takes memory; any other thread's size is asked of the system.
+//! Trees that a client decides the depth of are walked recursively. Whoever goes a level deeper on
+//! a client's word asks [`check`] first, and gives 54001 where the stack comes to its end, as
+//! PostgreSQL does. The threads that run statements have [`SIZE`] bytes, of which only what was
+//! touched takes memory; any other thread's size is asked of the system.
 //!
 //! ```text
 //! top                                            floor                bottom
@@ -10,16 +11,18 @@
 //!                                                    does not ask: leaf
 //!                                                    functions, walks, drops
 //! ```
-//! A walk that cannot fail (a clone, a comparison, a drop) does not ask. It goes over a tree that somebody made who asked,
-//! with frames that are smaller than the maker's, and so ends above where the maker ended.
+//! A walk that cannot fail (a clone, a comparison, a drop) does not ask. It goes over a tree that
+//! somebody made who asked, with frames that are smaller than the maker's, and so ends above where
+//! the maker ended.
 
 use std::cell::Cell;
 
 use crate::error::state;
 use crate::{Error, Result};
 
-/// Bytes of stack of a thread that reads, plans or runs statements: for some thousands of levels in a build without
-/// optimisation. It is address space, and memory only where a statement went that deep.
+/// Bytes of stack of a thread that reads, plans or runs statements: for some thousands of levels in
+/// a build without optimisation. It is address space, and memory only where a statement went that
+/// deep.
 pub const SIZE: usize = 256 << 20;
 
 /// The part that is kept for what does not ask.
@@ -28,7 +31,8 @@ const KEPT: usize = 4;
 /// Bytes of what is kept that one level of a tree takes when it is dropped, at most.
 const DROPPED: usize = 1 << 10;
 
-/// Recursion that goes no deeper leaves the stack as it is; what is deeper is [given back](give_back).
+/// Recursion that goes no deeper leaves the stack as it is; what is deeper is [given
+/// back](give_back).
 const SHALLOW: usize = 8 << 20;
 
 /// How much deeper recursion goes before it is noted again.
@@ -79,8 +83,8 @@ pub fn is_low() -> bool {
     here < MARK.get() && is_below_floor(here)
 }
 
-/// Links of a chain that is read by a loop but makes a tree as deep as it is long, `1 + 1 + 1 + …`: so many can be dropped
-/// within what is kept.
+/// Links of a chain that is read by a loop but makes a tree as deep as it is long, `1 + 1 + 1 + …`:
+/// so many can be dropped within what is kept.
 pub fn longest_chain() -> usize {
     this_stack().size / KEPT / DROPPED
 }
@@ -105,7 +109,8 @@ fn is_below_floor(here: usize) -> bool {
     here < bounds.floor()
 }
 
-/// Gives the memory back that deep recursion has left below. To be called where a thread has nothing to do.
+/// Gives the memory back that deep recursion has left below. To be called where a thread has
+/// nothing to do.
 #[inline]
 pub fn give_back() {
     if let Some(bounds) = BOUNDS.get()
@@ -123,8 +128,9 @@ fn give_back_below(bounds: Bounds, here: usize) {
     let to = here.saturating_sub(RED_ZONE) / page * page;
     if from < to {
         let from = std::ptr::without_provenance_mut(from);
-        // SAFETY: the range lies within this thread's stack and below all that this call and its callers have there, with a red
-        // zone between: nothing lives in it. Its pages read as zeros when they are next touched.
+        // SAFETY: the range lies within this thread's stack and below all that this call and its
+        // callers have there, with a red zone between: nothing lives in it. Its pages read as zeros
+        // when they are next touched.
         unsafe { libc::madvise(from, to - from.addr(), libc::MADV_DONTNEED) };
     }
 }
@@ -147,7 +153,8 @@ fn this_stack() -> Bounds {
 /// The lowest address of this thread's stack, and its size, as the system has them.
 fn asked() -> Option<Bounds> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: the thread is this one, which is alive; the call initialises the attributes where it gives 0.
+    // SAFETY: the thread is this one, which is alive; the call initialises the attributes where it
+    // gives 0.
     if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
         return None;
     }
@@ -192,7 +199,8 @@ mod tests {
             let thread = std::thread::Builder::new().stack_size(size);
             thread.spawn(levels).unwrap().join().unwrap()
         };
-        // The C library may give a thread a larger stack than it asks for, which another one has left.
+        // The C library may give a thread a larger stack than it asks for, which another one has
+        // left.
         let (small, large) = (on(1 << 20), on(128 << 20));
         assert!(small > 500 && large > 6 * small, "{small} {large}");
     }

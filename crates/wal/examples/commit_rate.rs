@@ -1,8 +1,10 @@
-//! How fast commits become durable: `cargo run --release -p throng-wal --example commit_rate [DIR]`.
+//! How fast commits become durable: `cargo run --release -p throng-wal --example commit_rate
+//! [DIR]`.
 //!
-//! Committers are tasks dealt to a few threads, as sessions are to event loops. Each inserts what a small
-//! transaction does (three page edits and a commit record) and waits for the flush. Prints, for several
-//! numbers of committers, commits a second, commits a sync, and the latency as a committer sees it.
+//! Committers are tasks dealt to a few threads, as sessions are to event loops. Each inserts what a
+//! small transaction does (three page edits and a commit record) and waits for the flush. Prints,
+//! for several numbers of committers, commits a second, commits a sync, and the latency as a
+//! committer sees it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -20,8 +22,8 @@ use throng_wal::{RecordBuilder, Wal, WalConfig};
 const THREADS: usize = 2;
 const RUN: Duration = Duration::from_secs(2);
 
-/// The tasks of one thread that are ready to go on. A wake-up from another thread costs an unpark, as it
-/// costs an event loop a write to its eventfd.
+/// The tasks of one thread that are ready to go on. A wake-up from another thread costs an unpark,
+/// as it costs an event loop a write to its eventfd.
 struct Loop {
     ready: Mutex<VecDeque<usize>>,
     thread: Thread,

@@ -1,8 +1,8 @@
 //! The ring that records are copied into, in parallel, and the lanes that tell how far it is whole.
 //!
-//! A position is a byte of the endless stream; it lives at `position % size` of the ring. One word, `tail`,
-//! gives out positions; each thread (or, in other forms of [`insertion`](crate::insertion), each lock) has a lane, one word that
-//! only its holder writes:
+//! A position is a byte of the endless stream; it lives at `position % size` of the ring. One word,
+//! `tail`, gives out positions; each thread (or, in other forms of [`insertion`](crate::insertion),
+//! each lock) has a lane, one word that only its holder writes:
 //!
 //! | lane | means | next |
 //! |---|---|---|
@@ -12,15 +12,18 @@
 //! Insertion in numbered phases (`reserve`, `copy`):
 //! 1. get a lane, and publish a lower bound in it: a value of `tail` from before the reservation;
 //! 2. reserve: one `fetch_add` on `tail` (or what the form does instead);
-//! 3. copy, no further than `limit`; when it is reached, publish how far we are and wait for the flusher;
+//! 3. copy, no further than `limit`; when it is reached, publish how far we are and wait for the
+//!    flusher;
 //! 4. publish `IDLE`, leave the lane.
 //!
-//! The flusher reads `tail` first and the lanes after. If the value of `tail` counts a reservation, the
-//! reader has also seen phase 1 of it, so the reservation's lane shows a position at or below it until
-//! phase 4. Hence every byte below `min(tail, busy lanes)` is copied ([`LogBuffer::copied_to`]).
+//! The flusher reads `tail` first and the lanes after. If the value of `tail` counts a reservation,
+//! the reader has also seen phase 1 of it, so the reservation's lane shows a position at or below
+//! it until phase 4. Hence every byte below `min(tail, busy lanes)` is copied
+//! ([`LogBuffer::copied_to`]).
 //!
-//! Whoever waits in phase 3 with the lowest position has everything below it copied; the flusher writes
-//! that and moves `limit`, so nobody waits for good, even with a record longer than the ring.
+//! Whoever waits in phase 3 with the lowest position has everything below it copied; the flusher
+//! writes that and moves `limit`, so nobody waits for good, even with a record longer than the
+//! ring.
 
 use crate::insertion::{Form, InsertForm, Insertion};
 use crate::ring::Ring;
@@ -72,7 +75,8 @@ impl LogBuffer {
     pub fn tail(&self) -> u64 {
         self.tail.load(Ordering::Acquire)
     }
-    /// Bytes that could be reserved now and copied without waiting; negative when the ring is overbooked.
+    /// Bytes that could be reserved now and copied without waiting; negative when the ring is
+    /// overbooked.
     #[inline]
     pub fn room(&self) -> i64 {
         let limit = self.limit.load(Ordering::Relaxed);
@@ -85,7 +89,8 @@ impl LogBuffer {
         self.limit.load(Ordering::Relaxed) > at
     }
 
-    /// Phases 1 and 2. `thread`: the calling thread's index; a thread has one reservation at a time.
+    /// Phases 1 and 2. `thread`: the calling thread's index; a thread has one reservation at a
+    /// time.
     #[inline]
     pub fn reserve(&self, thread: usize, len: u64) -> Place {
         let lane = self.insertion.enter(thread);
@@ -101,8 +106,8 @@ impl LogBuffer {
         }
     }
 
-    /// Phases 3 and 4. `full(at)` is called, again and again, while the byte at `at` has no room yet; it
-    /// sees to it that the flusher works, and waits.
+    /// Phases 3 and 4. `full(at)` is called, again and again, while the byte at `at` has no room
+    /// yet; it sees to it that the flusher works, and waits.
     #[inline]
     pub fn copy(&self, place: Place, record: &[u8], mut full: impl FnMut(u64)) {
         debug_assert_eq!(record.len() as u64, place.end - place.start);
@@ -123,10 +128,10 @@ impl LogBuffer {
                 continue;
             }
             let (now, later) = rest.split_at(room as usize);
-            // SAFETY: `at .. at + room` is within our reservation, so no other inserter writes it; it lies
-            // below `limit`, so the positions one ring earlier have been written out and the flusher is
-            // done with them; and our lane shows a position at or below `at`, so the flusher does not read
-            // these bytes until we publish beyond them.
+            // SAFETY: `at .. at + room` is within our reservation, so no other inserter writes it;
+            // it lies below `limit`, so the positions one ring earlier have been written out and
+            // the flusher is done with them; and our lane shows a position at or below `at`, so the
+            // flusher does not read these bytes until we publish beyond them.
             unsafe { self.ring.put(at, now) };
             at += room;
             rest = later;
@@ -136,8 +141,8 @@ impl LogBuffer {
         self.insertion.leave(place.lane);
     }
 
-    /// A position below which every byte is copied, at most `tail` as it was when asked. Not monotonic: a
-    /// lane's bound may be lower than needed.
+    /// A position below which every byte is copied, at most `tail` as it was when asked. Not
+    /// monotonic: a lane's bound may be lower than needed.
     pub fn copied_to(&self) -> u64 {
         let mut safe = self.tail();
         for lane in 0..self.insertion.lanes() {
@@ -147,20 +152,22 @@ impl LogBuffer {
         safe
     }
 
-    /// Hands bytes `from..to` to `read`, in order, in pieces contiguous in the ring, until it fails.
+    /// Hands bytes `from..to` to `read`, in order, in pieces contiguous in the ring, until it
+    /// fails.
     ///
     /// # Safety
     /// `to` is at most what [`copied_to`](Self::copied_to) has returned, and `from` at least what
-    /// [`free_to`](Self::free_to) was last told; both are called by the same thread as this, or by threads that take turns
-    /// under a lock.
+    /// [`free_to`](Self::free_to) was last told; both are called by the same thread as this, or by
+    /// threads that take turns under a lock.
     pub unsafe fn read<E>(
         &self,
         from: u64,
         to: u64,
         read: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: below `copied_to` all copies are complete and visible (the caller's first promise); above
-        // the last `free_to`, `limit` keeps inserters one ring ahead off these bytes (the second).
+        // SAFETY: below `copied_to` all copies are complete and visible (the caller's first
+        // promise); above the last `free_to`, `limit` keeps inserters one ring ahead off these
+        // bytes (the second).
         unsafe { self.ring.read(from, to, read) }
     }
 
@@ -182,7 +189,8 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use throng_sync::thread_index;
 
-    /// Inserters of every record size, some larger than the ring, against a flusher that checks each byte.
+    /// Inserters of every record size, some larger than the ring, against a flusher that checks
+    /// each byte.
     #[test]
     fn what_the_flusher_reads_is_what_was_inserted() {
         for form in InsertForm::ALL {
@@ -222,7 +230,8 @@ mod tests {
                     let finished = done.load(Ordering::Acquire);
                     let to = buffer.copied_to().max(written);
                     let mut at = written;
-                    // SAFETY: `to` is from `copied_to`, `written` what `free_to` was told; one thread does all.
+                    // SAFETY: `to` is from `copied_to`, `written` what `free_to` was told; one
+                    // thread does all.
                     let read = unsafe {
                         buffer.read(written, to, |piece| {
                             for &byte in piece {
@@ -280,8 +289,8 @@ mod model {
         buffer.copy(place, &bytes, |_| thread::yield_now());
     }
 
-    /// One look of the flusher: whatever it would write must be there. Loom itself reports any byte that
-    /// is written while it is read.
+    /// One look of the flusher: whatever it would write must be there. Loom itself reports any byte
+    /// that is written while it is read.
     fn flush(buffer: &LogBuffer, written: u64) -> u64 {
         let to = buffer.copied_to().max(written);
         let mut at = written;

@@ -1,4 +1,5 @@
-//! Reading and writing the log's integers: little endian, and LEB128 for those that are mostly small.
+//! Reading and writing the log's integers: little endian, and LEB128 for those that are mostly
+//! small.
 
 /// The longest LEB128 form of a `u64`.
 pub(crate) const MAX_VARINT: usize = 10;
@@ -13,7 +14,8 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes values off the front of bytes that may be anything: every step answers `None` past the end.
+/// Takes values off the front of bytes that may be anything: every step answers `None` past the
+/// end.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a>(pub &'a [u8]);
 

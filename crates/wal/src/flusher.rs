@@ -1,12 +1,14 @@
 //! The flusher: one thread that writes and syncs for everybody.
 //!
-//! Group commit falls out of there being one: while it writes and syncs, further commits gather, and the next
-//! round makes all of them durable with one sync. Alone, a commit is flushed at once. Before a round the flusher
-//! lets whoever else can run on its core run first (`throng_sync::yield_core`): on a busy core that is those who are about to
-//! commit. `commit_delay` makes it wait a fixed time instead, when there are others.
+//! Group commit falls out of there being one: while it writes and syncs, further commits gather,
+//! and the next round makes all of them durable with one sync. Alone, a commit is flushed at once.
+//! Before a round the flusher lets whoever else can run on its core run first
+//! (`throng_sync::yield_core`): on a busy core that is those who are about to commit.
+//! `commit_delay` makes it wait a fixed time instead, when there are others.
 //!
-//! To wake the flusher and be woken by it takes longer than a quick disk's sync. So a thread that has nothing else to do may make a
-//! round itself ([`flush_here`]): whoever has the [`Writer`]'s lock is the flusher for that round.
+//! To wake the flusher and be woken by it takes longer than a quick disk's sync. So a thread that
+//! has nothing else to do may make a round itself ([`flush_here`]): whoever has the [`Writer`]'s
+//! lock is the flusher for that round.
 //!
 //! A round, in phases, under the writer's lock:
 //! 1. take the observer's token;
@@ -17,8 +19,9 @@
 //!
 //! What was inserted before phase 1 is durable at phase 5.
 //!
-//! When room gets short the flusher writes what there is (phases 2 and 3) and has the system send it on, but waits for no sync: a load of
-//! many records goes on meanwhile, and its commit finds little left to sync.
+//! When room gets short the flusher writes what there is (phases 2 and 3) and has the system send
+//! it on, but waits for no sync: a load of many records goes on meanwhile, and its commit finds
+//! little left to sync.
 
 use crate::buffer::LogBuffer;
 use crate::segment::Segments;
@@ -37,13 +40,14 @@ use throng_types::{Error, Lsn, Result};
 /// The flusher's thread: what commits wait for.
 pub(crate) const FLUSHER: &str = "wal-flusher";
 
-/// Writes end on multiples of this where they can: so the system never has to read a block of an old segment
-/// that is about to be overwritten anyway.
+/// Writes end on multiples of this where they can: so the system never has to read a block of an
+/// old segment that is about to be overwritten anyway.
 const BLOCK: u64 = 4096;
 /// Writes up to this go out with one call, through a copy.
 const SCRATCH: u64 = 64 << 10;
 
-/// A thread other than the flusher makes a round only if syncs take less than this: it has others to serve after it.
+/// A thread other than the flusher makes a round only if syncs take less than this: it has others
+/// to serve after it.
 const QUICK_SYNC: Duration = Duration::from_micros(200);
 
 /// Writes the stream into segments. Whoever has locked it makes a round.
@@ -193,8 +197,8 @@ impl Flusher<'_> {
         }
     }
 
-    /// Sleeps until somebody wants something. Who does sets its wish first and looks at `asleep` after, so
-    /// we look at the wishes once more after setting it: one of the two sees the other.
+    /// Sleeps until somebody wants something. Who does sets its wish first and looks at `asleep`
+    /// after, so we look at the wishes once more after setting it: one of the two sees the other.
     fn sleep(&mut self) {
         let shared = self.shared;
         shared.asleep.store(true, Ordering::Relaxed);
@@ -213,7 +217,8 @@ impl Flusher<'_> {
         shared.asleep.store(false, Ordering::Relaxed);
     }
 
-    /// Gives others the core to join in; with `commit_delay` that time, if `commit_siblings` others are at work.
+    /// Gives others the core to join in; with `commit_delay` that time, if `commit_siblings` others
+    /// are at work.
     fn gather(&self) {
         let config = &self.shared.config;
         let delay = config.commit_delay_us.load(Ordering::Relaxed);
@@ -280,7 +285,8 @@ fn round(shared: &Shared, segments: &Segments, writer: &mut Writer) -> Result<()
     Ok(())
 }
 
-/// Writes at least up to `target`, freeing room as it goes: inserters below the target may wait for it.
+/// Writes at least up to `target`, freeing room as it goes: inserters below the target may wait for
+/// it.
 fn write_to(shared: &Shared, segments: &Segments, writer: &mut Writer, target: u64) -> Result<()> {
     let buffer = &shared.buffer;
     let mut spin = SpinWait::new();
@@ -340,7 +346,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes `written..to`, and zeros up to the end of the last block: the next bytes to come go there.
+    /// Writes `written..to`, and zeros up to the end of the last block: the next bytes to come go
+    /// there.
     fn write(&mut self, buffer: &LogBuffer, segments: &Segments, to: u64) -> Result<()> {
         let from = self.written;
         let direct = if to - from > SCRATCH {
@@ -349,8 +356,8 @@ impl Writer {
             from
         };
         let mut at = from;
-        // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and who has the
-        // writer is the only one to call any of the three.
+        // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and
+        // who has the writer is the only one to call any of the three.
         unsafe {
             buffer.read(from, direct, |piece| {
                 self.put(segments, at, piece)?;
@@ -382,8 +389,9 @@ impl Writer {
         }
     }
 
-    /// Writes bytes of the stream to the segments they belong to. A segment that is left is synced when the next one is left, or by
-    /// the round that comes before: so most of it is on the disk by then, and a round has two files to sync at most.
+    /// Writes bytes of the stream to the segments they belong to. A segment that is left is synced
+    /// when the next one is left, or by the round that comes before: so most of it is on the disk
+    /// by then, and a round has two files to sync at most.
     fn put(&mut self, segments: &Segments, mut at: u64, mut bytes: &[u8]) -> Result<()> {
         let size = segments.size();
         while !bytes.is_empty() {

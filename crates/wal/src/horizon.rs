@@ -1,8 +1,10 @@
-//! When a page's change must be logged as a whole image, decided without stopping anybody at a checkpoint.
+//! When a page's change must be logged as a whole image, decided without stopping anybody at a
+//! checkpoint.
 //!
-//! A page half written when the machine dies is healed by an image of it in the log. So the first change
-//! of a page after a checkpoint's redo point R must be an image; "first" means `page.lsn <= R`. The
-//! difficulty is a mini-transaction that looked before R moved and logs after. The checkpointer:
+//! A page half written when the machine dies is healed by an image of it in the log. So the first
+//! change of a page after a checkpoint's redo point R must be an image; "first" means `page.lsn <=
+//! R`. The difficulty is a mini-transaction that looked before R moved and logs after. The
+//! checkpointer:
 //!
 //! ```text
 //!  horizon   H0 ──1──► MAX ("always image") ───────────4──► R ────────────►
@@ -10,9 +12,10 @@
 //!                          that may have seen H0               record may lie before R
 //!                                          3: R = end of the log
 //! ```
-//! After 2 nobody decides by H0, so every record after R was decided by MAX or by R. After 5 whoever
-//! logged before R has also marked its pages dirty, so the checkpoint writes them and redo need not start
-//! earlier. Both hold only if a ticket spans all of it: from before the decision until after the marking.
+//! After 2 nobody decides by H0, so every record after R was decided by MAX or by R. After 5
+//! whoever logged before R has also marked its pages dirty, so the checkpoint writes them and redo
+//! need not start earlier. Both hold only if a ticket spans all of it: from before the decision
+//! until after the marking.
 //!
 //! Invariants (the loom models below check them):
 //! * the first record of a page after R is an image;
@@ -47,8 +50,8 @@ fn still_inside(seen: u64, now: u64) -> bool {
     now & DEPTH != 0 && now & !DEPTH == seen & !DEPTH
 }
 
-/// A mini-transaction's leave to change pages. Keep it until the record is inserted and its pages are
-/// stamped and marked dirty (or, for a commit, until the status is set).
+/// A mini-transaction's leave to change pages. Keep it until the record is inserted and its pages
+/// are stamped and marked dirty (or, for a commit, until the status is set).
 ///
 /// Tickets nest; a thread that holds one must not wait for a page, a lock or a checkpoint.
 pub struct MtrTicket<'a> {
@@ -75,8 +78,8 @@ impl ImageHorizon {
         let was = lane.load(Ordering::Relaxed);
         debug_assert!(was & DEPTH < DEPTH, "tickets nest too deeply");
         let opens = if was & DEPTH == 0 { GENERATION } else { 0 };
-        // Release: a checkpointer that waits for this thread's last ticket may learn from this store that it
-        // is gone, and must then see what was done under it.
+        // Release: a checkpointer that waits for this thread's last ticket may learn from this
+        // store that it is gone, and must then see what was done under it.
         lane.store(was + opens + 1, Ordering::Release);
         // The store above must not sink below the load: either we see the raised horizon, or the
         // checkpointer, which fences between raising and looking, sees us.
@@ -89,7 +92,8 @@ impl ImageHorizon {
         }
     }
 
-    /// Moves the horizon to a new redo point, which is returned. `inserted` tells the end of the log.
+    /// Moves the horizon to a new redo point, which is returned. `inserted` tells the end of the
+    /// log.
     ///
     /// Waits only for mini-transactions under way (microseconds); nobody waits for it.
     pub fn begin_checkpoint(&self, inserted: impl FnOnce() -> Lsn) -> Lsn {
@@ -101,8 +105,8 @@ impl ImageHorizon {
         self.wait_out();
         // 3. What lies before R need not be redone once this checkpoint is complete.
         let redo = inserted();
-        // The read of the log's end must not sink below the looks of phase 5: whoever's record it counted
-        // is seen there.
+        // The read of the log's end must not sink below the looks of phase 5: whoever's record it
+        // counted is seen there.
         fence(Ordering::SeqCst);
         // 4. A page changed after R by now has had its image.
         self.horizon.store(redo.0, Ordering::Relaxed);
@@ -120,7 +124,8 @@ impl ImageHorizon {
     fn wait_out(&self) {
         for index in 0..threads_high_water() {
             let lane = self.lanes.get(index);
-            // Acquire, here and below: what the holder did before dropping its ticket is seen after.
+            // Acquire, here and below: what the holder did before dropping its ticket is seen
+            // after.
             let seen = lane.load(Ordering::Acquire);
             if seen & DEPTH == 0 {
                 continue;

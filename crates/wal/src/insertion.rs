@@ -1,4 +1,5 @@
-//! How a thread gets a place in the log: three forms behind one trait, one of them chosen when the log is opened.
+//! How a thread gets a place in the log: three forms behind one trait, one of them chosen when the
+//! log is opened.
 //!
 //! ```text
 //!   form     who may copy at once           a place is given out by
@@ -7,9 +8,10 @@
 //!   add      every thread                   one fetch_add
 //! ```
 //!
-//! `lock` is PostgreSQL's WALInsertLock until 9.3; `lanes` its insertion locks since 9.4 (`WALInsertLockAcquire` and
-//! `ReserveXLogInsertLocation` in `xlog.c`), eight of them and a spinlock around the position; `add` is what this server does.
-//! Whatever the form, who may copy has a *lane* of [`LogBuffer`](crate::buffer::LogBuffer) to itself, which tells the flusher how
+//! `lock` is PostgreSQL's WALInsertLock until 9.3; `lanes` its insertion locks since 9.4
+//! (`WALInsertLockAcquire` and `ReserveXLogInsertLocation` in `xlog.c`), eight of them and a
+//! spinlock around the position; `add` is what this server does. Whatever the form, who may copy
+//! has a *lane* of [`LogBuffer`](crate::buffer::LogBuffer) to itself, which tells the flusher how
 //! far it is.
 
 use std::str::FromStr;
@@ -55,7 +57,8 @@ pub(crate) trait Form {
     fn enter(&self, thread: usize) -> usize;
     /// Gives out `len` positions: moves `tail` on and returns where it was.
     ///
-    /// Release: who sees the new tail sees what the thread did before. Acquire: what it does after stays after.
+    /// Release: who sees the new tail sees what the thread did before. Acquire: what it does after
+    /// stays after.
     fn reserve(&self, tail: &AtomicU64, len: u64) -> u64;
     /// The record is copied, and the lane shows so.
     fn leave(&self, lane: usize);

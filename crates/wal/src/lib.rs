@@ -1,10 +1,12 @@
 //! The write-ahead log: records, parallel insertion, group commit, reading.
 //!
 //! What it promises:
-//! * A record whose end is at or below [`Wal::flushed`] survives any crash, and so does everything before it.
-//! * Any number of threads insert at once; none waits for another's copy, and only a full ring makes one wait
-//!   (in the default of three forms of insertion).
-//! * One flusher thread writes and syncs; who waits for it holds no thread ([`Wal::flush`] is a future).
+//! * A record whose end is at or below [`Wal::flushed`] survives any crash, and so does everything
+//!   before it.
+//! * Any number of threads insert at once; none waits for another's copy, and only a full ring
+//!   makes one wait (in the default of three forms of insertion).
+//! * One flusher thread writes and syncs; who waits for it holds no thread ([`Wal::flush`] is a
+//!   future).
 //! * After one failed write or sync nothing is ever acknowledged again.
 //! * Reading stops at the first byte that is not a record, and writing goes on exactly there.
 //!

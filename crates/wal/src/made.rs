@@ -1,13 +1,16 @@
-//! `DIR/wal/made`: up to which one segments have been made, and how far the log was durable, so that what is missing is missed.
+//! `DIR/wal/made`: up to which one segments have been made, and how far the log was durable, so
+//! that what is missing is missed.
 //!
 //! ```text
 //!   | magic u64 | identifier of the data directory u64 | number of the last segment made u64 | durable u64 | crc32c |
 //! ```
 //!
-//! A segment is entered after its name is durable and before it is used, and taken out before it is removed. So each from
-//! the redo point's up to the one entered here is there; what is missing of them was taken away.
+//! A segment is entered after its name is durable and before it is used, and taken out before it is
+//! removed. So each from the redo point's up to the one entered here is there; what is missing of
+//! them was taken away.
 //!
-//! `durable` is noted now and then, without a sync: what it says was true before it was written, so an older one is as true.
+//! `durable` is noted now and then, without a sync: what it says was true before it was written, so
+//! an older one is as true.
 
 use std::io;
 use std::sync::Arc;
@@ -103,8 +106,8 @@ pub(crate) fn missing(message: String) -> Error {
         .hint("Put the file back, or restore the data directory from a backup.")
 }
 
-/// Looks whether all segments from the one of `redo` on are there and whole. `complete`: the directory is one of which
-/// each segment has been entered.
+/// Looks whether all segments from the one of `redo` on are there and whole. `complete`: the
+/// directory is one of which each segment has been entered.
 ///
 /// # Errors
 /// XX001 naming what is missing.

@@ -9,11 +9,12 @@
 //!  tag 3  zero        off, len u16
 //!  tag 4  image       off = start of the hole, hole length u16, the page's bytes without the hole
 //! ```
-//! An image leaves out what the page's kind says is free ([`page::hole`]), and nothing else. One that leaves out more, as
-//! images of sequences once did, is no whole page: what it lacks stays as it was.
+//! An image leaves out what the page's kind says is free ([`page::hole`]), and nothing else. One
+//! that leaves out more, as images of sequences once did, is no whole page: what it lacks stays as
+//! it was.
 //!
-//! Ops are applied in order. An [`Ops`] has been checked when it is made: every op lies within a page,
-//! so [`apply`] cannot fail.
+//! Ops are applied in order. An [`Ops`] has been checked when it is made: every op lies within a
+//! page, so [`apply`] cannot fail.
 
 use crate::bytes::Cursor;
 use throng_types::page::{self, OFF_KIND, PAGE_SIZE};
@@ -69,7 +70,8 @@ impl<'a> Ops<'a> {
         }
         Some(Ops(Cursor(bytes)))
     }
-    /// True when the page's former content does not matter: redo need not read it, and a torn page is healed.
+    /// True when the page's former content does not matter: redo need not read it, and a torn page
+    /// is healed.
     pub fn replaces_page(&self) -> bool {
         match self.clone().next() {
             Some(PageOp::Image {
@@ -243,7 +245,8 @@ impl OpsWriter {
         );
     }
 
-    /// Whether what was recorded, an image, makes the page of anything but for bytes that hold nothing.
+    /// Whether what was recorded, an image, makes the page of anything but for bytes that hold
+    /// nothing.
     fn redoes(&self, page: &[u8; PAGE_SIZE]) -> bool {
         let mut redone = [0xA5; PAGE_SIZE];
         let Some(ops) = Ops::parse(&self.bytes) else {

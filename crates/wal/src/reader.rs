@@ -13,8 +13,8 @@ const CHUNK: usize = 256 << 10;
 
 /// Reads records from segment files, over their borders.
 ///
-/// Stops for good at the first position where no record starts: there the log ended when the machine or
-/// the server died, and there it goes on.
+/// Stops for good at the first position where no record starts: there the log ended when the
+/// machine or the server died, and there it goes on.
 pub struct Reader {
     disk: Arc<dyn Disk>,
     size: u64,
@@ -48,8 +48,9 @@ impl Reader {
         }
     }
 
-    /// Reads everything that the segments before `until` still have, and what follows: from the first record of the
-    /// oldest segment that leads there without a gap. `until` where there is no older one.
+    /// Reads everything that the segments before `until` still have, and what follows: from the
+    /// first record of the oldest segment that leads there without a gap. `until` where there is no
+    /// older one.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -72,7 +73,8 @@ impl Reader {
         ))
     }
 
-    /// The end of the last record returned; when [`next`](Self::next) has answered `None`, the log's end.
+    /// The end of the last record returned; when [`next`](Self::next) has answered `None`, the
+    /// log's end.
     pub fn end(&self) -> Lsn {
         Lsn(self.at)
     }
@@ -138,7 +140,8 @@ impl Reader {
         Ok(true)
     }
 
-    /// Appends what follows the buffer, at most to the segment's end. Returns how much; 0 where the files end.
+    /// Appends what follows the buffer, at most to the segment's end. Returns how much; 0 where the
+    /// files end.
     fn read_on(&mut self) -> io::Result<usize> {
         let at = self.start + self.bytes.len() as u64;
         let (number, offset) = (at / self.size, at % self.size);

@@ -4,10 +4,10 @@
 //!  0        4         8          16     17
 //!  | len u32 | crc u32 | lsn u64 | kind | fields of the kind …
 //! ```
-//! `len` counts the header too. `crc` is crc32c of everything from `kind` on. `lsn` is the record's own
-//! start, so bytes left over in a recycled segment are never taken for a record. The checksum does not
-//! cover the header: a wrong `lsn` is seen by itself, a wrong `len` makes the checksum cover other bytes.
-//! That lets the whole record be prepared before its place in the log is known.
+//! `len` counts the header too. `crc` is crc32c of everything from `kind` on. `lsn` is the record's
+//! own start, so bytes left over in a recycled segment are never taken for a record. The checksum
+//! does not cover the header: a wrong `lsn` is seen by itself, a wrong `len` makes the checksum
+//! cover other bytes. That lets the whole record be prepared before its place in the log is known.
 
 use crate::bytes::{Cursor, put_varint};
 use crate::ops::{Ops, OpsWriter};
@@ -21,7 +21,8 @@ pub const RECORD_HEADER: usize = 16;
 pub(crate) const LSN_AT: usize = 8;
 /// The shortest record: a header and a kind.
 pub(crate) const MIN_RECORD: usize = RECORD_HEADER + 1;
-/// The longest record: more than a commit with a million subtransactions takes, and little enough to hold in memory twice.
+/// The longest record: more than a commit with a million subtransactions takes, and little enough
+/// to hold in memory twice.
 pub const MAX_RECORD: usize = 64 << 20;
 
 const KIND_PAGES: u8 = 1;
@@ -51,8 +52,8 @@ pub enum Record<'a> {
         subxids: Vec<Xid>,
         /// Files that no longer exist once the commit is durable.
         dropped: Vec<FileId>,
-        /// The log was durable up to here when this was inserted: whoever reads this record must have been able to read
-        /// that. [`Lsn::ZERO`] in logs of old.
+        /// The log was durable up to here when this was inserted: whoever reads this record must
+        /// have been able to read that. [`Lsn::ZERO`] in logs of old.
         durable: Lsn,
     },
     Abort {
@@ -149,7 +150,8 @@ fn decode_edit<'a>(cursor: &mut Cursor<'a>) -> Option<Edit<'a>> {
 }
 
 impl<'a> Record<'a> {
-    /// Decodes what follows the header (from the kind on); `None` for anything that no [`RecordBuilder`] makes.
+    /// Decodes what follows the header (from the kind on); `None` for anything that no
+    /// [`RecordBuilder`] makes.
     pub fn decode(body: &'a [u8]) -> Option<Record<'a>> {
         let mut c = Cursor(body);
         let kind = c.u8()?;
@@ -237,8 +239,9 @@ fn decode_end(c: &mut Cursor<'_>) -> Option<(Xid, Vec<Xid>, Vec<FileId>)> {
 
 /// Makes one record after another, reusing its buffers: after the first few there is no allocation.
 ///
-/// A mini-transaction calls [`pages`](Self::pages), then [`add_page`](Self::add_page) for each page and
-/// the ops by the page's index; the other kinds are one call each. Then [`Wal::insert`](crate::Wal::insert).
+/// A mini-transaction calls [`pages`](Self::pages), then [`add_page`](Self::add_page) for each page
+/// and the ops by the page's index; the other kinds are one call each. Then
+/// [`Wal::insert`](crate::Wal::insert).
 #[derive(Default)]
 pub struct RecordBuilder {
     /// The whole record once sealed; until then header and fixed fields.
@@ -300,8 +303,9 @@ impl RecordBuilder {
     pub fn zero(&mut self, page: usize, off: usize, len: usize) {
         self.ops(page).zero(off, len);
     }
-    /// The whole page as it is now, in place of everything recorded for it so far. Bytes that hold nothing, as
-    /// the page's kind says ([`throng_types::page::hole`]), are not kept: redo makes them zero.
+    /// The whole page as it is now, in place of everything recorded for it so far. Bytes that hold
+    /// nothing, as the page's kind says ([`throng_types::page::hole`]), are not kept: redo makes
+    /// them zero.
     pub fn image(&mut self, page: usize, bytes: &[u8; PAGE_SIZE]) {
         self.ops(page).image(bytes);
         count(Counter::WalPageImage, 1);
@@ -511,7 +515,8 @@ mod tests {
         assert!(matches!(decode(&mut b), Record::Checkpoint(c) if c == checkpoint));
     }
 
-    /// Logs of old have commits that do not say what was durable, and checkpoints that do not say of which directory.
+    /// Logs of old have commits that do not say what was durable, and checkpoints that do not say
+    /// of which directory.
     #[test]
     fn records_of_old_are_read() {
         let commit = [KIND_COMMIT, 100, 0, 1, 7];

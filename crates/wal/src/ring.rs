@@ -1,4 +1,5 @@
-//! Raw bytes addressed by position modulo size: the one place where the log's bytes are shared unsafely.
+//! Raw bytes addressed by position modulo size: the one place where the log's bytes are shared
+//! unsafely.
 //!
 //! Nothing here knows who may touch what; [`LogBuffer`](crate::buffer::LogBuffer) does.
 
@@ -10,8 +11,8 @@ pub(crate) struct Ring {
     mask: u64,
 }
 
-// SAFETY: the bytes are plain data reached through `put` and `read` only, whose callers promise that no
-// byte is written while another thread reads or writes it.
+// SAFETY: the bytes are plain data reached through `put` and `read` only, whose callers promise
+// that no byte is written while another thread reads or writes it.
 unsafe impl Sync for Ring {}
 
 impl Ring {
@@ -34,13 +35,15 @@ impl Ring {
     /// Copies `bytes` to positions `at..`.
     ///
     /// # Safety
-    /// No other thread reads or writes those positions (modulo size) meanwhile, and there are at most `size` of them.
+    /// No other thread reads or writes those positions (modulo size) meanwhile, and there are at
+    /// most `size` of them.
     #[inline]
     pub unsafe fn put(&self, at: u64, bytes: &[u8]) {
         debug_assert!(bytes.len() as u64 <= self.size());
         let start = (at & self.mask) as usize;
         let first = bytes.len().min(self.bytes.len() - start);
-        // SAFETY: both pieces lie within the ring by the arithmetic above, and are ours by the caller's promise.
+        // SAFETY: both pieces lie within the ring by the arithmetic above, and are ours by the
+        // caller's promise.
         unsafe {
             write(&self.bytes[start..start + first], &bytes[..first]);
             write(&self.bytes[..bytes.len() - first], &bytes[first..]);
@@ -50,7 +53,8 @@ impl Ring {
     /// Hands positions `from..to` to `f` in contiguous pieces, in order, until it fails.
     ///
     /// # Safety
-    /// No other thread writes those positions (modulo size) meanwhile, and there are at most `size` of them.
+    /// No other thread writes those positions (modulo size) meanwhile, and there are at most `size`
+    /// of them.
     pub unsafe fn read<E>(
         &self,
         from: u64,
@@ -81,9 +85,10 @@ impl Ring {
 unsafe fn write(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
     if let Some(first) = cells.first() {
         first.with_mut(|_| {
-            // SAFETY: `UnsafeCell<u8>` is transparent over `u8` and lets its content be written through a
-            // shared reference; the pointer is derived from the whole slice, so it is valid for all of it;
-            // nobody else touches it (the caller's promise), and `bytes` is not part of the ring.
+            // SAFETY: `UnsafeCell<u8>` is transparent over `u8` and lets its content be written
+            // through a shared reference; the pointer is derived from the whole slice, so it is
+            // valid for all of it; nobody else touches it (the caller's promise), and `bytes` is
+            // not part of the ring.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     bytes.as_ptr(),
@@ -102,8 +107,8 @@ unsafe fn read<E>(
     cells: &[UnsafeCell<u8>],
     f: &mut impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    // SAFETY: the layout is that of `u8`, the pointer covers the slice, and nobody writes it while `f` runs
-    // (the caller's promise).
+    // SAFETY: the layout is that of `u8`, the pointer covers the slice, and nobody writes it while
+    // `f` runs (the caller's promise).
     f(unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) })
 }
 

@@ -1,17 +1,19 @@
 //! Segment files: made ahead of use, used once around, recycled.
 //!
-//! Segment `n` holds the stream's bytes `n * size .. (n + 1) * size` in `DIR/wal/<start as 16 hex digits>`.
-//! A segment has its full length, written zeros, and a durable name before the flusher sees it, so that a
-//! commit's sync finds nothing but data to write. A thread of its own (the maker) sees to that:
+//! Segment `n` holds the stream's bytes `n * size .. (n + 1) * size` in `DIR/wal/<start as 16 hex
+//! digits>`. A segment has its full length, written zeros, and a durable name before the flusher
+//! sees it, so that a commit's sync finds nothing but data to write. A thread of its own (the
+//! maker) sees to that:
 //!
 //! ```text
 //!  (nothing) ──zero-fill, sync──► wal/new ──rename, sync dir──► ready ──flusher──► current ──► old
 //!                                               ▲                                              │ recycle_before
 //!                                               └───────────rename, sync dir──────── spare ◄───┴──► removed
 //! ```
-//! A recycled segment still holds old records; their own LSNs give them away. What may not stay are bytes
-//! *at their right place* beyond the log's end, written but never synced before a crash: behind new records
-//! they could pass for records again. [`Segments::open`] clears them before anything is appended.
+//! A recycled segment still holds old records; their own LSNs give them away. What may not stay are
+//! bytes *at their right place* beyond the log's end, written but never synced before a crash:
+//! behind new records they could pass for records again. [`Segments::open`] clears them before
+//! anything is appended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -30,8 +32,8 @@ use crate::wal::WalConfig;
 pub(crate) const DIR: &str = "wal";
 /// A segment that is not whole yet.
 const NEW: &str = "wal/new";
-/// How many segments are kept ready beyond the current one. When the disk is full they are what commits,
-/// rollbacks and a checkpoint still have room in.
+/// How many segments are kept ready beyond the current one. When the disk is full they are what
+/// commits, rollbacks and a checkpoint still have room in.
 const AHEAD: u64 = 2;
 /// At least so many old segments are kept for reuse.
 const KEEP: usize = 3;
@@ -155,7 +157,8 @@ impl Segments {
         self.size
     }
 
-    /// The segment for the flusher to write to from now on. Waits for the maker when it is not ready yet.
+    /// The segment for the flusher to write to from now on. Waits for the maker when it is not
+    /// ready yet.
     pub fn advance(&self, number: u64) -> Result<Arc<dyn File>> {
         let mut state = self.state.lock();
         while state.current < number {
@@ -219,7 +222,8 @@ impl Segments {
         Ok(())
     }
 
-    /// The maker's life: keeps segments ready ahead of the flusher until told to stop, and notes how far the log is durable.
+    /// The maker's life: keeps segments ready ahead of the flusher until told to stop, and notes
+    /// how far the log is durable.
     pub fn run_maker(&self, flushed: &dyn Fn() -> Lsn) {
         let mut state = self.state.lock();
         while !state.stop {
@@ -291,7 +295,8 @@ fn make(disk: &dyn Disk, path: &str, size: u64) -> io::Result<Arc<dyn File>> {
         let _ = disk.remove(NEW);
         return Err(error);
     }
-    // Allocated is not written: without the zeros each sync would also have to record what was written.
+    // Allocated is not written: without the zeros each sync would also have to record what was
+    // written.
     zero(&*file, 0, size)?;
     file.sync()?;
     disk.rename(NEW, path)?;

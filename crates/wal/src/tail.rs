@@ -1,8 +1,9 @@
-//! What lies behind the log's end: nothing, what a crash has torn, or proof that more was durable than can be read.
+//! What lies behind the log's end: nothing, what a crash has torn, or proof that more was durable
+//! than can be read.
 //!
-//! Records behind a place that is no record may be left of a flush that a crash has cut short, in which sectors reach the disk in
-//! any order. But a commit says how far the log was durable when it was made: one that names more than can be read tells a
-//! damaged log from a torn one.
+//! Records behind a place that is no record may be left of a flush that a crash has cut short, in
+//! which sectors reach the disk in any order. But a commit says how far the log was durable when it
+//! was made: one that names more than can be read tells a damaged log from a torn one.
 
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use crate::segment::path;
 
 /// Bytes looked at together.
 const CHUNK: usize = 4096;
-/// So many bytes behind the end are looked at: the next record lies right behind the damage, if there is one. Where more than
-/// this is gone, what was noted as durable tells.
+/// So many bytes behind the end are looked at: the next record lies right behind the damage, if
+/// there is one. Where more than this is gone, what was noted as durable tells.
 const WINDOW: u64 = 2 << 20;
 
 /// Refuses a log that ends at `end` although more of it was durable.
@@ -82,7 +83,8 @@ fn header_at(bytes: &[u8], start: u64, mut at: usize) -> Option<usize> {
     None
 }
 
-/// The files that may be damaged where the log ends at `end`: that one, and the next if a record begins there that it ends in.
+/// The files that may be damaged where the log ends at `end`: that one, and the next if a record
+/// begins there that it ends in.
 fn damaged(disk: &Arc<dyn Disk>, size: u64, end: Lsn) -> Result<String> {
     let (here, at) = (path(end.0 / size, size), end.0 % size);
     let mut header = [0; RECORD_HEADER];

@@ -218,7 +218,8 @@ impl Future for RoomWait {
                 self.wait = None;
                 return Poll::Ready(Ok(()));
             }
-            // The flusher frees room first and takes the lock after: we look once more after the lock.
+            // The flusher frees room first and takes the lock after: we look once more after the
+            // lock.
             if !registered {
                 self.shared.room_waiters.0.lock().push(cx.waker().clone());
             }

@@ -1,19 +1,20 @@
 //! Who waits for the log to be flushed: futures, in one list a thread.
 //!
-//! A flush that makes fifty sessions of one event loop go on costs the flusher one wake-up: it wakes the
-//! first of the list and leaves it the *baton*. Whoever next completes or goes away on that list while the
-//! baton is out wakes all the others, which on the loop's own thread costs next to nothing.
+//! A flush that makes fifty sessions of one event loop go on costs the flusher one wake-up: it
+//! wakes the first of the list and leaves it the *baton*. Whoever next completes or goes away on
+//! that list while the baton is out wakes all the others, which on the loop's own thread costs next
+//! to nothing.
 //!
 //! | list | means | next |
 //! |---|---|---|
 //! | baton in | nobody owes the others a wake-up | out, when a flush makes more than one ready |
 //! | baton out | a woken waiter will wake the others that are ready | in, by the next to complete or be dropped |
 //!
-//! If the next flush finds the baton still out (its loop is busy, or the future was leaked), it wakes
-//! everyone who is ready itself. So no waiter depends on another for longer than one flush.
+//! If the next flush finds the baton still out (its loop is busy, or the future was leaked), it
+//! wakes everyone who is ready itself. So no waiter depends on another for longer than one flush.
 //!
-//! No wake-up is lost: a waiter enters its list and then looks at the condition once more, both under the
-//! list's lock; the flusher makes the condition true and then takes the lock.
+//! No wake-up is lost: a waiter enters its list and then looks at the condition once more, both
+//! under the list's lock; the flusher makes the condition true and then takes the lock.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -53,8 +54,8 @@ impl FlushWaiters {
         }
     }
 
-    /// Enters the calling thread's list, unless `over` (asked under the list's lock) says that there is
-    /// nothing to wait for.
+    /// Enters the calling thread's list, unless `over` (asked under the list's lock) says that
+    /// there is nothing to wait for.
     pub fn enter(&self, lsn: Lsn, waker: &Waker, over: impl FnOnce() -> bool) -> Option<Ticket> {
         let index = thread_index();
         let mut list = self.lists.get(index).lock();
@@ -80,7 +81,8 @@ impl FlushWaiters {
         Some(Ticket { list: index, id })
     }
 
-    /// The task behind a ticket was polled again and still waits. False if the ticket is no longer listed.
+    /// The task behind a ticket was polled again and still waits. False if the ticket is no longer
+    /// listed.
     pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
         let mut list = self.lists.get(ticket.list).lock();
         let Some(waiter) = list.waiters.iter_mut().find(|w| w.id == ticket.id) else {

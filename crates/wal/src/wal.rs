@@ -33,9 +33,11 @@ pub struct WalConfig {
     pub insert_lanes: usize,
     /// `commit_delay`, in microseconds: how long a flush waits for more commits to join.
     pub commit_delay_us: AtomicU32,
-    /// `commit_siblings`: the delay applies only while at least so many other transactions are active.
+    /// `commit_siblings`: the delay applies only while at least so many other transactions are
+    /// active.
     pub commit_siblings: AtomicU32,
-    /// `wal_writer_delay`, in microseconds: how long an asynchronous commit may stay in memory only.
+    /// `wal_writer_delay`, in microseconds: how long an asynchronous commit may stay in memory
+    /// only.
     pub writer_delay_us: AtomicU32,
 }
 
@@ -54,14 +56,16 @@ impl Default for WalConfig {
     }
 }
 
-/// Told about flushes, one at a time, by the thread that flushes; must not wait for the log or for anyone who might.
+/// Told about flushes, one at a time, by the thread that flushes; must not wait for the log or for
+/// anyone who might.
 pub trait FlushObserver: Send + Sync {
     /// A flush begins. What was inserted before this call is durable when the token comes back.
     fn before_flush(&self) -> u64;
-    /// The flush that got this token is done, and all below `flushed` durable. The waiters do not know yet.
+    /// The flush that got this token is done, and all below `flushed` durable. The waiters do not
+    /// know yet.
     fn after_flush(&self, token: u64, flushed: Lsn);
-    /// How many transactions are at work, for `commit_siblings`; need not count further than `enough`. Asked only
-    /// while `commit_delay` is set.
+    /// How many transactions are at work, for `commit_siblings`; need not count further than
+    /// `enough`. Asked only while `commit_delay` is set.
     fn active_transactions(&self, enough: u32) -> u32;
 }
 
@@ -79,7 +83,8 @@ impl<T: FlushObserver + ?Sized> FlushObserver for Arc<T> {
 
 /// The write-ahead log, open for insertion.
 ///
-/// Dropping it stops its threads after a last flush; [`shutdown`](Self::shutdown) does so and tells the outcome.
+/// Dropping it stops its threads after a last flush; [`shutdown`](Self::shutdown) does so and tells
+/// the outcome.
 pub struct Wal {
     shared: Arc<Shared>,
     segments: Arc<Segments>,
@@ -109,8 +114,8 @@ pub(crate) struct Shared {
 }
 
 impl Wal {
-    /// Where the log of a new data directory starts: not at zero, so that a page never logged (LSN 0) is
-    /// older than every record, and at the start of a segment of any reasonable size.
+    /// Where the log of a new data directory starts: not at zero, so that a page never logged (LSN 0)
+    /// is older than every record, and at the start of a segment of any reasonable size.
     pub const FIRST: Lsn = Lsn(16 << 20);
 
     /// Opens the log for appending at `start`: [`FIRST`](Self::FIRST), or where a
@@ -150,8 +155,9 @@ impl Wal {
         Ok(Arc::new(wal))
     }
 
-    /// Looks whether all segments from the one of `redo` on are there and whole, before anything is read of them. `complete`: of
-    /// a directory in which each segment was entered as it was made, which those of old are not.
+    /// Looks whether all segments from the one of `redo` on are there and whole, before anything is
+    /// read of them. `complete`: of a directory in which each segment was entered as it was made,
+    /// which those of old are not.
     ///
     /// # Errors
     /// XX001 naming what is missing.
@@ -159,8 +165,8 @@ impl Wal {
         made::verify(disk, config, redo, complete)
     }
 
-    /// Looks whether the log may end at `end`, where a [`Reader`](crate::Reader) has found its end: behind it there may be what a
-    /// crash has torn, but no proof that more was durable.
+    /// Looks whether the log may end at `end`, where a [`Reader`](crate::Reader) has found its end:
+    /// behind it there may be what a crash has torn, but no proof that more was durable.
     ///
     /// # Errors
     /// XX001 naming the file and the place.
@@ -185,8 +191,8 @@ impl Wal {
 
     /// Appends a record and returns its end: the LSN to stamp pages with and to wait for.
     ///
-    /// Blocks the thread only while the ring is full, which who asks [`has_room`](Self::has_room) first
-    /// hardly ever meets. Never fails: when the log has failed, no wait on the LSN succeeds.
+    /// Blocks the thread only while the ring is full, which who asks [`has_room`](Self::has_room)
+    /// first hardly ever meets. Never fails: when the log has failed, no wait on the LSN succeeds.
     #[inline]
     pub fn insert(&self, record: &mut RecordBuilder) -> Lsn {
         self.insert_span(record).1
@@ -222,14 +228,16 @@ impl Wal {
         self.shared.flushed()
     }
 
-    /// Becomes ready when everything below `lsn` is flushed; then the error, of severity PANIC, if that
-    /// cannot happen any more. May be dropped at any time. Holds no thread and no lock meanwhile.
+    /// Becomes ready when everything below `lsn` is flushed; then the error, of severity PANIC, if
+    /// that cannot happen any more. May be dropped at any time. Holds no thread and no lock
+    /// meanwhile.
     pub fn flush(&self, lsn: Lsn) -> FlushWait {
         FlushWait::new(&self.shared, lsn)
     }
 
-    /// Flushes what is there on the calling thread, if that takes a few hundred microseconds at most and nobody is at it: for who
-    /// would wait for it and has nothing else to do. How far that came [`flush`](Self::flush) tells.
+    /// Flushes what is there on the calling thread, if that takes a few hundred microseconds at
+    /// most and nobody is at it: for who would wait for it and has nothing else to do. How far that
+    /// came [`flush`](Self::flush) tells.
     pub fn flush_here(&self) {
         flusher::flush_here(&self.shared, &self.segments);
     }
@@ -239,8 +247,8 @@ impl Wal {
         self.flush(lsn).block()
     }
 
-    /// Sees to it that everything below `lsn` is flushed within about `writer_delay_us`, and waits for
-    /// nothing: asynchronous commit.
+    /// Sees to it that everything below `lsn` is flushed within about `writer_delay_us`, and waits
+    /// for nothing: asynchronous commit.
     pub fn request_flush(&self, lsn: Lsn) {
         let shared = &self.shared;
         let before = shared
@@ -270,14 +278,15 @@ impl Wal {
         self.shared.failed().cloned()
     }
 
-    /// An error (53100 as a rule) while no further segment can be made. New changes should be refused with it;
-    /// the segments made ahead are room for what is under way, and for the checkpoint that frees others.
+    /// An error (53100 as a rule) while no further segment can be made. New changes should be
+    /// refused with it; the segments made ahead are room for what is under way, and for the
+    /// checkpoint that frees others.
     pub fn check_space(&self) -> Result<()> {
         self.segments.check_space()
     }
 
-    /// Segments wholly below `lsn` are needed no more: reuses or removes them. To be called after a checkpoint
-    /// has been made durable, with its redo point.
+    /// Segments wholly below `lsn` are needed no more: reuses or removes them. To be called after a
+    /// checkpoint has been made durable, with its redo point.
     pub fn recycle_before(&self, lsn: Lsn) -> Result<()> {
         self.segments.recycle_before(lsn)
     }

@@ -37,8 +37,8 @@ fn reader(disk: &SimDisk, from: Lsn) -> Reader {
     Reader::new(Arc::new(disk.clone()) as Arc<dyn Disk>, SEGMENT, from)
 }
 
-/// How many subtransactions the commit with this xid has in these tests: a few, and sometimes so many that
-/// the record is larger than the ring.
+/// How many subtransactions the commit with this xid has in these tests: a few, and sometimes so
+/// many that the record is larger than the ring.
 fn subxids(xid: u64) -> Vec<Xid> {
     let count = if xid.is_multiple_of(97) {
         12_000

@@ -1,13 +1,13 @@
-//! Building a tree from sorted entries, bottom up: each level has one page under construction, and a page that is full is
-//! written and never touched again.
+//! Building a tree from sorted entries, bottom up: each level has one page under construction, and
+//! a page that is full is written and never touched again.
 //!
 //! ```text
 //!  level 2                                   [ p q …            ← under construction
 //!  level 1              [ a b c ] = p   [ d e f ] = q   [ g …   ← under construction
 //!  level 0   [..]=a  [..]=b  [..]=c  …                    [ …   ← under construction
 //! ```
-//! The page on top is the root when all is done; it goes to the root's block last, in one record, so that the index is empty
-//! until then.
+//! The page on top is the root when all is done; it goes to the root's block last, in one record,
+//! so that the index is empty until then.
 
 use std::ops::Range;
 
@@ -27,8 +27,8 @@ const MAX_GROWTH: BlockNo = 64;
 
 /// Takes entries in order and makes a tree of them.
 ///
-/// The index is new and empty, and nobody else uses it before [`Builder::finish`] is through. A builder that is given up
-/// leaves an index that is still empty, and its pages to nobody.
+/// The index is new and empty, and nobody else uses it before [`Builder::finish`] is through. A
+/// builder that is given up leaves an index that is still empty, and its pages to nobody.
 pub struct Builder {
     tree: BTree,
     xid: Xid,
@@ -77,7 +77,8 @@ impl BTree {
         }
     }
 
-    /// Builds this index, which is empty, from entries in order, waiting on this thread. Returns how many there were.
+    /// Builds this index, which is empty, from entries in order, waiting on this thread. Returns
+    /// how many there were.
     pub fn bulk_build<K: AsRef<[u8]>>(
         &self,
         sorted: impl IntoIterator<Item = (K, Tid)>,
@@ -98,7 +99,8 @@ impl Builder {
         self
     }
 
-    /// Adds an entry, which is above all before it. Interrupted, it is to be called again with the same one.
+    /// Adds an entry, which is above all before it. Interrupted, it is to be called again with the
+    /// same one.
     ///
     /// # Errors
     /// 54000 for a key that is too long, XX000 for one out of order.
@@ -119,7 +121,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Writes what is left, the root last. Interrupted, it is to be called again. Returns how many entries there are.
+    /// Writes what is left, the root last. Interrupted, it is to be called again. Returns how many
+    /// entries there are.
     pub fn finish(&mut self) -> Try<u64> {
         admit_write(&self.tree.pool)?;
         while self.finishing + 1 < self.levels.len() {

@@ -1,8 +1,8 @@
 //! Verifying a tree: everything the module's page calls an invariant, from the bytes alone.
 //!
-//! The tree is walked in order from the root with the bounds that the separators set, so that each page is held against
-//! what leads to it and each leaf against the one before it. Bytes may be anything; what cannot be read is reported
-//! and its subtree left out.
+//! The tree is walked in order from the root with the bounds that the separators set, so that each
+//! page is held against what leads to it and each leaf against the one before it. Bytes may be
+//! anything; what cannot be read is reported and its subtree left out.
 
 use std::cmp::Ordering;
 
@@ -41,7 +41,8 @@ pub fn check(pages: &Pages<'_>, faults: &mut Vec<Fault>) {
 }
 
 impl BTree {
-    /// Checks the tree as it is in memory, and counts it. Only while nobody changes it; waits for pages on this thread.
+    /// Checks the tree as it is in memory, and counts it. Only while nobody changes it; waits for
+    /// pages on this thread.
     pub fn check(&self) -> (Census, Vec<Fault>) {
         let mut faults = Vec::new();
         let blocks = match self.pool.blocks(self.file) {
@@ -190,7 +191,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A subtree cannot be looked into, so neither is it known which leaf comes before the next one.
+    /// A subtree cannot be looked into, so neither is it known which leaf comes before the next
+    /// one.
     fn lost(&mut self, block: BlockNo, what: String) {
         self.previous = None;
         self.fault(block, what);
@@ -201,7 +203,8 @@ impl<'a> Checker<'a> {
         for i in node.first_key()..node.count() {
             node.key_into(i, &mut key);
             let first = i == node.first_key();
-            // The lower bound belongs to the range: a leaf's first key may be equal to it, but no separator is.
+            // The lower bound belongs to the range: a leaf's first key may be equal to it, but no
+            // separator is.
             let ordered = match last.cmp(&key) {
                 Ordering::Less => true,
                 Ordering::Equal => first && node.is_leaf(),

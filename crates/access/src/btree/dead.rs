@@ -6,13 +6,15 @@
 //!   insert     leaf to be split or rebuilt ─► marked entries go first
 //!   vacuum     takes entries out, marked or not
 //! ```
-//! As PostgreSQL's `LP_DEAD` bits and simple deletion (`nbtree/README`, "On-the-Fly Deletion Of Index Tuples").
+//! As PostgreSQL's `LP_DEAD` bits and simple deletion (`nbtree/README`, "On-the-Fly Deletion Of
+//! Index Tuples").
 //!
-//! * A mark is a hint: not logged, lost with the frame or when the leaf is rebuilt. Where a page's image carries one into
-//!   the log, it is as good after a crash: it rests on commits that were on disk when it was set.
-//! * A mark is true for as long as the entry stays. The row's slot is not used again before all of its entries have gone,
-//!   and entries go by logged changes alone. So a reader marks under the latch, and only while the leaf's LSN is the one at
-//!   which it read the entries.
+//! * A mark is a hint: not logged, lost with the frame or when the leaf is rebuilt. Where a page's
+//!   image carries one into the log, it is as good after a crash: it rests on commits that were on
+//!   disk when it was set.
+//! * A mark is true for as long as the entry stays. The row's slot is not used again before all of
+//!   its entries have gone, and entries go by logged changes alone. So a reader marks under the
+//!   latch, and only while the leaf's LSN is the one at which it read the entries.
 //! * A mark is set at once or not at all: nobody waits for a latch or a page in order to set one.
 
 use throng_buffer::Try;
@@ -39,8 +41,8 @@ impl LeafVersion {
 }
 
 impl BTree {
-    /// Marks the entries of `dead` rows on a leaf, if it has not changed since they were read there. Each is dead to
-    /// everybody, by commits that are on disk. The tids are put in order.
+    /// Marks the entries of `dead` rows on a leaf, if it has not changed since they were read
+    /// there. Each is dead to everybody, by commits that are on disk. The tids are put in order.
     pub fn mark_dead(&self, leaf: LeafVersion, dead: &mut [Tid]) {
         // Neither a page that is not in memory nor one that is in use is worth waiting for.
         let Ok(Some(mut page)) = self.pool.try_exclusive(self.page_id(leaf.block)) else {

@@ -1,9 +1,9 @@
 //! Changes to a node, as edits of bytes that a mini-transaction can log.
 //!
-//! There are two kinds. Small ones (an entry in, entries out, a new high key) write only what they change. The rest
-//! decode the node into [`Keys`], build a whole new [`image`] and put that in place: it has no garbage and the longest
-//! prefix its keys share. [`room`] says beforehand which one an insertion takes, because after a mini-transaction's
-//! first edit nothing may fail.
+//! There are two kinds. Small ones (an entry in, entries out, a new high key) write only what they
+//! change. The rest decode the node into [`Keys`], build a whole new [`image`] and put that in
+//! place: it has no garbage and the longest prefix its keys share. [`room`] says beforehand which
+//! one an insertion takes, because after a mini-transaction's first edit nothing may fail.
 
 use throng_types::BlockNo;
 use throng_types::page::{
@@ -43,7 +43,8 @@ pub struct Limit(pub usize);
 
 impl Limit {
     pub const PAGE: Limit = Limit(CAPACITY);
-    /// What a rebuilt node must have left over, so that the next insertions do not rebuild it again.
+    /// What a rebuilt node must have left over, so that the next insertions do not rebuild it
+    /// again.
     fn slack(self) -> usize {
         self.0 / 32
     }
@@ -68,8 +69,9 @@ fn cell_len(inner: bool, len: usize) -> usize {
     len.saturating_sub(HEAD) + if inner { 4 } else { 0 }
 }
 
-/// Bytes of a prefix that a node whose last key is new does without: a key beyond all others is likely the first of
-/// many, which differ from the ones before in an earlier byte than those among themselves.
+/// Bytes of a prefix that a node whose last key is new does without: a key beyond all others is
+/// likely the first of many, which differ from the ones before in an earlier byte than those among
+/// themselves.
 fn spare_prefix(at: usize, count: usize) -> usize {
     usize::from(at == count)
 }
@@ -89,7 +91,8 @@ impl<'n, 'p> Fit<'n, 'p> {
         }
     }
 
-    /// Takes room for one more; false, and none taken, where there is not enough or the key lacks the node's prefix.
+    /// Takes room for one more; false, and none taken, where there is not enough or the key lacks
+    /// the node's prefix.
     pub fn take(&mut self, key: &[u8]) -> bool {
         if !self.node.shares_prefix(key) {
             return false;
@@ -246,8 +249,8 @@ pub fn set_child(page: &mut impl PageEdit, at: usize, child: BlockNo) {
     page.write(off, &child.to_le_bytes());
 }
 
-/// Keeps a node's first `keep` keys and gives it a new high key and right neighbour, without rebuilding it.
-/// False, with nothing changed, when the hole is too small for the high key.
+/// Keeps a node's first `keep` keys and gives it a new high key and right neighbour, without
+/// rebuilding it. False, with nothing changed, when the hole is too small for the high key.
 pub fn cut(
     page: &mut impl PageEdit,
     limit: Limit,
@@ -428,7 +431,8 @@ pub struct Shape<'a> {
     pub level: u16,
     pub right: BlockNo,
     pub high: Option<&'a [u8]>,
-    /// Bytes of the common prefix not made use of, for a node whose next keys will differ earlier than its first.
+    /// Bytes of the common prefix not made use of, for a node whose next keys will differ earlier
+    /// than its first.
     pub spare_prefix: usize,
 }
 

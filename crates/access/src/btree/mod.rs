@@ -9,26 +9,31 @@
 //! ```
 //! Promises:
 //!
-//! * A look-up writes nothing to shared memory, an insertion nothing above its leaf unless the leaf is full (optimistic lock
-//!   coupling: Leis, Scheibner, Kemper, Neumann, "The ART of Practical Synchronization", 2016).
+//! * A look-up writes nothing to shared memory, an insertion nothing above its leaf unless the leaf
+//!   is full (optimistic lock coupling: Leis, Scheibner, Kemper, Neumann, "The ART of Practical
+//!   Synchronization", 2016).
 //! * Every call is restartable: `Err(Interrupt::Wait)` means no latch held and nothing changed.
-//! * A split or a page's deletion is one log record, whatever pages it takes: no crash leaves half of one.
-//! * Readers mark the entries of rows that are dead to everybody; others skip them, and they go before a page is split
-//!   ([`dead`]).
+//! * A split or a page's deletion is one log record, whatever pages it takes: no crash leaves half
+//!   of one.
+//! * Readers mark the entries of rows that are dead to everybody; others skip them, and they go
+//!   before a page is split ([`dead`]).
 //!
 //! Invariants, which [`check`] verifies:
 //!
-//! * Entries are unique: the tid is part of them. Key bytes order as `memcmp`; what they mean is the caller's business.
-//! * A page's parent has exactly one separator for it, and its keys lie from that one up to the next. A leaf's high key is
-//!   that next one, and its right link the leaf that begins there. Only leaves have either.
+//! * Entries are unique: the tid is part of them. Key bytes order as `memcmp`; what they mean is
+//!   the caller's business.
+//! * A page's parent has exactly one separator for it, and its keys lie from that one up to the
+//!   next. A leaf's high key is that next one, and its right link the leaf that begins there. Only
+//!   leaves have either.
 //! * All leaves are on level 0, and a child's level is one less than its parent's.
 //! * Every page is the meta page, in the tree, on the free list, or all zeros.
 //!
-//! Latches are taken in *preorder* of the tree (a page before what is below it and before what is right of that), then
-//! the meta page, then free pages. Whoever needs it otherwise only tries. So nobody waits in a circle.
+//! Latches are taken in *preorder* of the tree (a page before what is below it and before what is
+//! right of that), then the meta page, then free pages. Whoever needs it otherwise only tries. So
+//! nobody waits in a circle.
 //!
-//! A prefix of a key's bytes stands for all keys that begin with it. That is how an index on `(a, b)` is searched by
-//! `a` alone: see [`KeyRange`].
+//! A prefix of a key's bytes stands for all keys that begin with it. That is how an index on `(a,
+//! b)` is searched by `a` alone: see [`KeyRange`].
 
 mod build;
 pub mod check;
@@ -96,7 +101,8 @@ impl BTree {
         }
     }
 
-    /// Makes an empty index in `file`, which exists and is empty. May be called again after an interrupted attempt.
+    /// Makes an empty index in `file`, which exists and is empty. May be called again after an
+    /// interrupted attempt.
     pub fn create(pool: Arc<Pool>, file: FileId, xid: Xid) -> Try<BTree> {
         let tree = BTree::open(pool, file);
         admit_write(&tree.pool)?;

@@ -1,7 +1,8 @@
 //! A B+tree node: bytes and how they are searched. Nothing here knows of pools, latches or logs.
 //!
-//! The same code reads a latched page and one that may be changing (`PageRef`): it bears any bytes, bounds every loop,
-//! and leaves it to the caller to throw an answer away when the page's version has moved.
+//! The same code reads a latched page and one that may be changing (`PageRef`): it bears any bytes,
+//! bounds every loop, and leaves it to the caller to throw an answer away when the page's version
+//! has moved.
 //!
 //! # Layout, little endian
 //!
@@ -28,12 +29,14 @@
 //!       31..16 len    bytes of the suffix (the key without the node's prefix)
 //!       15..0  off    where the cell is
 //! ```
-//! A leaf's cell is the suffix after its first four bytes; an inner node's has the child's block (4 bytes) before that.
-//! So no byte of a key is stored twice, and a prefix shared by all is stored once.
+//! A leaf's cell is the suffix after its first four bytes; an inner node's has the child's block (4
+//! bytes) before that. So no byte of a key is stored twice, and a prefix shared by all is stored
+//! once.
 //!
-//! A leaf's keys are *entries*: key bytes and the tid in six big-endian bytes, so that no two are equal. An inner node's
-//! keys are separators: child `i` holds the entries from key `i` (inclusive) up to key `i + 1`. Key 0 is not stored: it
-//! has length 0 and stands below everything, whatever the prefix.
+//! A leaf's keys are *entries*: key bytes and the tid in six big-endian bytes, so that no two are
+//! equal. An inner node's keys are separators: child `i` holds the entries from key `i` (inclusive)
+//! up to key `i + 1`. Key 0 is not stored: it has length 0 and stands below everything, whatever
+//! the prefix.
 
 use std::cmp::Ordering;
 
@@ -63,8 +66,8 @@ pub const HEAD: usize = 4;
 pub const TID: usize = 6;
 /// Bytes for slots, cells, high key and prefix.
 pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
-/// The longest key, PostgreSQL's limit: three entries of this length, one of them as high key, fit a page, so a
-/// split always makes room.
+/// The longest key, PostgreSQL's limit: three entries of this length, one of them as high key, fit
+/// a page, so a split always makes room.
 pub const MAX_KEY: usize = 2704;
 pub const MAX_ENTRY: usize = MAX_KEY + TID;
 /// The bit of a slot that marks the entry of a dead row.
@@ -94,7 +97,8 @@ const _: () = assert!(
     "three children fit, whatever their separators"
 );
 
-/// Reading keys from a page, latched or optimistic. Out of bounds compares as less and copies nothing.
+/// Reading keys from a page, latched or optimistic. Out of bounds compares as less and copies
+/// nothing.
 pub trait KeyBytes: PageBytes {
     /// Compares `len` bytes at `off` with `other`, as slices compare.
     fn compare(&self, off: usize, len: usize, other: &[u8]) -> Ordering;
@@ -220,8 +224,8 @@ pub fn prefix_rest(len: usize) -> usize {
     len.saturating_sub(PREFIX_HEAD)
 }
 
-/// Appends the first bytes of something `len` long, of which `head` has as many as there are room for. Appended whole and cut
-/// off: a copy of a length that is known takes no call.
+/// Appends the first bytes of something `len` long, of which `head` has as many as there are room
+/// for. Appended whole and cut off: a copy of a length that is known takes no call.
 #[inline]
 fn append_head<const N: usize>(out: &mut Vec<u8>, head: [u8; N], len: usize) {
     let end = out.len() + len.min(N);
@@ -364,7 +368,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             None => Ordering::Greater,
         }
     }
-    /// Whether there may be entries that begin with `prefix` beyond this leaf, given that some may be on it.
+    /// Whether there may be entries that begin with `prefix` beyond this leaf, given that some may
+    /// be on it.
     #[inline]
     pub fn high_starts_with(&self, prefix: &[u8]) -> bool {
         self.high().is_some_and(|(off, len)| {
@@ -432,7 +437,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
         if slot.head != head {
             return slot.head.cmp(&head);
         }
-        // Equal heads and a suffix shorter than a head: the shorter one begins the longer one, but for zeros.
+        // Equal heads and a suffix shorter than a head: the shorter one begins the longer one, but
+        // for zeros.
         if usize::from(slot.len).min(suffix.len()) < HEAD {
             return usize::from(slot.len).cmp(&suffix.len());
         }
@@ -440,7 +446,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             .compare(self.tail_off(slot), slot.tail(), &suffix[HEAD..])
     }
 
-    /// The first slot whose key is `>= key` (or `> key` with `strictly`), not counting an inner node's slot 0.
+    /// The first slot whose key is `>= key` (or `> key` with `strictly`), not counting an inner
+    /// node's slot 0.
     #[inline]
     fn partition(&self, key: &[u8], strictly: bool) -> usize {
         let (low, high) = (self.first_key(), self.count());
@@ -450,9 +457,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             Probe::Within(suffix) => self.partition_in(low, high, suffix, strictly),
         }
     }
-    /// The same among slots `low` up to `high`, for what follows the node's prefix in a key. Keys are often numbers spread evenly,
-    /// so the search begins where an even spread would have it: two or three cache lines of a cold leaf instead of one a step
-    /// (Graefe, "B-tree Indexes, Interpolation Search, and Skew", DaMoN 2006). Where they are not it costs some steps more.
+    /// The same among slots `low` up to `high`, for what follows the node's prefix in a key. Keys
+    /// are often numbers spread evenly, so the search begins where an even spread would have it:
+    /// two or three cache lines of a cold leaf instead of one a step (Graefe, "B-tree Indexes,
+    /// Interpolation Search, and Skew", DaMoN 2006). Where they are not it costs some steps more.
     #[inline]
     fn partition_in(&self, low: usize, high: usize, suffix: &[u8], strictly: bool) -> usize {
         let head = head_of(suffix);
@@ -563,7 +571,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             }
     }
 
-    /// Whether `key` comes before slot `i`'s; before the end of the node's range, if there is no such slot.
+    /// Whether `key` comes before slot `i`'s; before the end of the node's range, if there is no
+    /// such slot.
     pub fn is_below(&self, i: usize, key: &[u8]) -> bool {
         if i >= self.count() {
             return self.compare_high(key).is_gt();

@@ -1,12 +1,13 @@
-//! Insertion of many entries in key order: those that fall between the same two neighbours go in under one latch and one
-//! log record.
+//! Insertion of many entries in key order: those that fall between the same two neighbours go in
+//! under one latch and one log record.
 //!
 //! ```text
 //!   leaf   … 17 │ 41 …              entries 20 23 30 44
 //!               ▲
 //!               └── 20, 23 and 30 go here as one run; 44 begins the next
 //! ```
-//! A load whose keys ascend fills a leaf in a few runs where single insertions descend, latch and log once for each entry.
+//! A load whose keys ascend fills a leaf in a few runs where single insertions descend, latch and
+//! log once for each entry.
 
 use std::ops::Range;
 
@@ -48,13 +49,15 @@ enum Tried {
     Added(usize),
     /// The leaf is full, and the first two go to the same place on it.
     Full,
-    /// The first entry is to go in by itself: its key is there already, or the leaf must be rebuilt for it.
+    /// The first entry is to go in by itself: its key is there already, or the leaf must be rebuilt
+    /// for it.
     Alone,
 }
 
 impl BTree {
-    /// Adds the first entries of `entries`, which ascend by key, then tid: as many as go in at once. With `check`, none that
-    /// begins with a key that is there already, unless `check` has no objection (see [`BTree::insert_unique`]).
+    /// Adds the first entries of `entries`, which ascend by key, then tid: as many as go in at
+    /// once. With `check`, none that begins with a key that is there already, unless `check` has no
+    /// objection (see [`BTree::insert_unique`]).
     pub fn insert_run(
         &self,
         entries: &[(&[u8], Tid)],

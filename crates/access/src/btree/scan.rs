@@ -1,9 +1,10 @@
 //! Reading in order: equality look-ups and cursors.
 //!
-//! A cursor keeps no page and no pin, only how far it has come: the key from which (or up to which) entries are still to be
-//! read. Each step descends to the leaf there, takes what is in range out of it, and moves on to the leaf's bound. So
-//! pages may be split, merged and freed between steps; every entry that stood still all the while is seen exactly once.
-//! Entries that are marked as dead rows' are passed over.
+//! A cursor keeps no page and no pin, only how far it has come: the key from which (or up to which)
+//! entries are still to be read. Each step descends to the leaf there, takes what is in range out
+//! of it, and moves on to the leaf's bound. So pages may be split, merged and freed between steps;
+//! every entry that stood still all the while is seen exactly once. Entries that are marked as dead
+//! rows' are passed over.
 
 use std::ops::Bound;
 
@@ -23,8 +24,8 @@ pub enum Direction {
     Backward,
 }
 
-/// What a cursor reads. A bound stands for all keys that begin with it: `Included` takes them all in, `Excluded` leaves
-/// them all out.
+/// What a cursor reads. A bound stands for all keys that begin with it: `Included` takes them all
+/// in, `Excluded` leaves them all out.
 #[derive(Clone, Debug)]
 pub struct KeyRange {
     pub lower: Bound<Vec<u8>>,
@@ -45,7 +46,8 @@ impl KeyRange {
             lower: Bound::Included(prefix),
         }
     }
-    /// The same as a half-open range of strings, `None` standing above everything; `None` when it is empty.
+    /// The same as a half-open range of strings, `None` standing above everything; `None` when it
+    /// is empty.
     pub fn half_open(self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let start = match self.lower {
             Bound::Unbounded => Vec::new(),
@@ -176,7 +178,8 @@ impl Sink for Entries {
 pub struct Cursor {
     tree: BTree,
     direction: Direction,
-    /// What is still to be read: from `start` (inclusive) to `end` (exclusive, `None` above everything).
+    /// What is still to be read: from `start` (inclusive) to `end` (exclusive, `None` above
+    /// everything).
     start: Vec<u8>,
     end: Option<Vec<u8>>,
     done: bool,
@@ -197,12 +200,14 @@ enum Reached {
 }
 
 impl BTree {
-    /// The tids of all entries that begin with `prefix` and are not marked, in order, into `out`, which is emptied first. A row
-    /// whose versions did not all fit on a page has an entry a page, the newest one's last as a rule: files grow at their end.
-    /// Returns the last leaf that was read.
+    /// The tids of all entries that begin with `prefix` and are not marked, in order, into `out`,
+    /// which is emptied first. A row whose versions did not all fit on a page has an entry a page,
+    /// the newest one's last as a rule: files grow at their end. Returns the last leaf that was
+    /// read.
     ///
-    /// An interrupted call starts over, so what may have very many entries is better read with a cursor. By the time a tid
-    /// is used its row may have gone and another come in its place: one that no snapshot taken before can see.
+    /// An interrupted call starts over, so what may have very many entries is better read with a
+    /// cursor. By the time a tid is used its row may have gone and another come in its place: one
+    /// that no snapshot taken before can see.
     pub fn get(&self, prefix: &[u8], out: &mut Vec<Tid>) -> Try<LeafVersion> {
         out.clear();
         let mut from = Vec::new();
@@ -256,8 +261,8 @@ impl Cursor {
         self
     }
 
-    /// Turns to all keys that begin with `prefix`, from their beginning, as a new cursor over [`KeyRange::prefix`] would, in the
-    /// room it has.
+    /// Turns to all keys that begin with `prefix`, from their beginning, as a new cursor over
+    /// [`KeyRange::prefix`] would, in the room it has.
     pub fn seek(&mut self, prefix: &[u8]) {
         self.start.clear();
         self.start.extend_from_slice(prefix);
@@ -275,8 +280,8 @@ impl Cursor {
         self.leaf
     }
 
-    /// Empties `tids` and puts the next ones there, in the cursor's direction: at most a leaf's, and none where many leaves
-    /// held nothing to be read. False when there are no more.
+    /// Empties `tids` and puts the next ones there, in the cursor's direction: at most a leaf's,
+    /// and none where many leaves held nothing to be read. False when there are no more.
     pub fn next(&mut self, tids: &mut Vec<Tid>) -> Try<bool> {
         self.step(tids)
     }
@@ -286,9 +291,10 @@ impl Cursor {
         self.step(entries)
     }
 
-    /// As [`Cursor::next`], for a reader who must learn of entries that come to where it has read: `note` is given each stretch
-    /// of keys (from the first up to the second, `None` standing above everything), and then the stretch is read once more.
-    /// So who adds an entry there and then looks for the note finds it, or the reader finds the entry.
+    /// As [`Cursor::next`], for a reader who must learn of entries that come to where it has read:
+    /// `note` is given each stretch of keys (from the first up to the second, `None` standing above
+    /// everything), and then the stretch is read once more. So who adds an entry there and then
+    /// looks for the note finds it, or the reader finds the entry.
     pub fn next_noting(
         &mut self,
         tids: &mut Vec<Tid>,

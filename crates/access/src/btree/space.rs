@@ -9,10 +9,11 @@
 //!    32    4  first free page, 0 for none
 //!    36    4  free pages
 //! ```
-//! Block 1 is the root, for good. A page of zeros is one that the file grew by and that no record reached: it belongs to
-//! nobody, and vacuum finds it.
+//! Block 1 is the root, for good. A page of zeros is one that the file grew by and that no record
+//! reached: it belongs to nobody, and vacuum finds it.
 //!
-//! The meta page is latched after every page of the tree, and a page of the list after the meta page.
+//! The meta page is latched after every page of the tree, and a page of the list after the meta
+//! page.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
 use throng_types::BlockNo;
@@ -108,7 +109,8 @@ impl BTree {
         Ok(allocation)
     }
 
-    /// Puts pages that a mini-transaction has taken out of the tree on the free list, whose meta page it has.
+    /// Puts pages that a mini-transaction has taken out of the tree on the free list, whose meta
+    /// page it has.
     pub(super) fn free_pages(&self, mtr: &mut Mtr<'_>, meta: usize, pages: &[usize]) {
         let mut list = FreeList::read(mtr.page(meta));
         for &page in pages {
@@ -124,7 +126,8 @@ impl BTree {
         list.write(&mut MtrPage::new(mtr, meta));
     }
 
-    /// Puts a page of zeros that nobody owns on the free list. An allocation that is under way holds its page's latch.
+    /// Puts a page of zeros that nobody owns on the free list. An allocation that is under way
+    /// holds its page's latch.
     pub(super) fn adopt(&self, block: BlockNo) -> Try<bool> {
         if self
             .pool
@@ -139,7 +142,8 @@ impl BTree {
         if page[OFF_KIND] != KIND_NEW {
             return Ok(false);
         }
-        // Against the order: the page is in nobody's hands, so nobody who holds the meta page waits for it.
+        // Against the order: the page is in nobody's hands, so nobody who holds the meta page waits
+        // for it.
         let meta = self.latch_exclusive(META)?;
         let mut mtr = Mtr::new(&self.pool, throng_types::Xid::NONE);
         let (page, meta) = (mtr.add(page), mtr.add(meta));

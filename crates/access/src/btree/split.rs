@@ -1,17 +1,20 @@
-//! Making room: a full leaf is split, and whatever above it is too full for the new separator, in one mini-transaction.
+//! Making room: a full leaf is split, and whatever above it is too full for the new separator, in
+//! one mini-transaction.
 //!
-//! A split only makes room; whoever needed it then looks for its leaf again. So there is one way to insert, and a tree
-//! between a split and the insertion that asked for it is like any other.
+//! A split only makes room; whoever needed it then looks for its leaf again. So there is one way to
+//! insert, and a tree between a split and the insertion that asked for it is like any other.
 //!
-//! 1. *Guess*, optimistically, the lowest page above the leaf that will take a separator without being split itself.
-//! 2. *Latch* that page if it has not changed since (or, after a few vain tries, the root, whatever it is like), and from
-//!    there on down to the leaf each child before anything is let go.
-//! 3. *Plan* upwards from the leaf: where each page is cut, which separator goes up. Ends at a page with room, or splits
-//!    the root; when the guess was too low, start again.
+//! 1. *Guess*, optimistically, the lowest page above the leaf that will take a separator without
+//!    being split itself.
+//! 2. *Latch* that page if it has not changed since (or, after a few vain tries, the root, whatever
+//!    it is like), and from there on down to the leaf each child before anything is let go.
+//! 3. *Plan* upwards from the leaf: where each page is cut, which separator goes up. Ends at a page
+//!    with room, or splits the root; when the guess was too low, start again.
 //! 4. *Allocate* the new pages. This is the last thing that can fail.
 //! 5. *Edit* and commit: one record for all pages.
 //!
-//! The root's block never changes: when it is split, two new pages take what it had and it becomes their parent.
+//! The root's block never changes: when it is split, two new pages take what it had and it becomes
+//! their parent.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
 use throng_types::page::PAGE_SIZE;
@@ -25,7 +28,8 @@ use crate::admit::admit_write;
 
 /// Vain guesses before the whole way from the root is latched.
 const GUESSES: usize = 3;
-/// Per cent that stay on the left when a split is due to ascending insertions, as PostgreSQL's fill factor.
+/// Per cent that stay on the left when a split is due to ascending insertions, as PostgreSQL's fill
+/// factor.
 const APPEND_FILL: usize = 90;
 
 /// Where a node is cut: `at` keys stay, `separator` goes up.
@@ -51,7 +55,8 @@ struct Taker {
     room: Room,
 }
 
-/// The pages that are split, leaf first, and the one above them that takes the last separator: none when the root is split.
+/// The pages that are split, leaf first, and the one above them that takes the last separator: none
+/// when the root is split.
 type Plan = (Vec<Split>, Option<Taker>);
 
 /// What is to go on a leaf that is full.
@@ -64,7 +69,8 @@ pub(super) enum Coming {
 }
 
 impl BTree {
-    /// Splits the leaf that `entry` belongs on, unless there is room by now or marked entries can go instead.
+    /// Splits the leaf that `entry` belongs on, unless there is room by now or marked entries can
+    /// go instead.
     pub(super) fn make_room(&self, entry: &[u8], coming: Coming, xid: Xid) -> Try<()> {
         if self.forget_marked(entry, xid)? {
             return Ok(());
@@ -89,8 +95,8 @@ impl BTree {
         }
     }
 
-    /// The lowest page above `entry`'s leaf that seems to have room for the separator, latched; else the root.
-    /// `None` when it changed meanwhile.
+    /// The lowest page above `entry`'s leaf that seems to have room for the separator, latched;
+    /// else the root. `None` when it changed meanwhile.
     fn guess_top(&self, entry: &[u8]) -> Try<Option<ExclusiveGuard<'_>>> {
         let mut above = Vec::new();
         let mut page = self.optimistic(ROOT)?;
@@ -108,7 +114,8 @@ impl BTree {
                 }
             }
         }
-        // The separator is not known yet. The entry itself is as long as most, and leads to the same place.
+        // The separator is not known yet. The entry itself is as long as most, and leads to the
+        // same place.
         for page in above.iter().rev() {
             page.page().copy_page(&mut copy);
             if !page.validate() {
@@ -147,7 +154,8 @@ impl BTree {
         }
     }
 
-    /// Steps 3 to 5. False, with nothing changed, when the top of the path would have to be split and is not the root.
+    /// Steps 3 to 5. False, with nothing changed, when the top of the path would have to be split
+    /// and is not the root.
     fn split_path(
         &self,
         mut path: Vec<ExclusiveGuard<'_>>,
@@ -257,8 +265,8 @@ impl BTree {
     }
 }
 
-/// Splits a page that is not the root; its right half goes to the new page `right`. Returns that page's block and the
-/// separator for the parent.
+/// Splits a page that is not the root; its right half goes to the new page `right`. Returns that
+/// page's block and the separator for the parent.
 fn split_page(
     mtr: &mut Mtr<'_>,
     page: usize,
@@ -352,11 +360,13 @@ fn split_root(
     edit::install(&mut MtrPage::new(mtr, root), &image);
 }
 
-/// Where a full leaf is cut before `entry` goes in. `None` when it has fewer than two entries: it cannot be full.
+/// Where a full leaf is cut before `entry` goes in. `None` when it has fewer than two entries: it
+/// cannot be full.
 ///
-/// Entries that ascend at one place of the tree, as those of one tenant among many, leave half of each page empty behind
-/// them if it is cut in the middle. So it is cut where they go in: what is above them makes room for them (as PostgreSQL's
-/// `nbtsplitloc.c` does for keys of several columns).
+/// Entries that ascend at one place of the tree, as those of one tenant among many, leave half of
+/// each page empty behind them if it is cut in the middle. So it is cut where they go in: what is
+/// above them makes room for them (as PostgreSQL's `nbtsplitloc.c` does for keys of several
+/// columns).
 fn cut_leaf(
     node: &Node<'_, Bytes>,
     keys: &Keys,
@@ -395,7 +405,8 @@ fn cut_leaf(
     })
 }
 
-/// Whether `entry`'s row was stored right after that of `before`, or soon: on the same page or the next.
+/// Whether `entry`'s row was stored right after that of `before`, or soon: on the same page or the
+/// next.
 fn is_next_row(before: &[u8], entry: &[u8]) -> bool {
     let tid = |entry: &[u8]| entry.last_chunk().map(|bytes| tid_from(*bytes));
     let (Some(before), Some(tid)) = (tid(before), tid(entry)) else {
@@ -427,8 +438,8 @@ fn right_size(keys: &Keys, at: usize, inner: bool, high: usize, append: bool) ->
     keys.size(at, keys.len(), inner, high) + if append { keys.len() - at } else { 0 }
 }
 
-/// The best cut of those that leave two pages within bounds: near the point aimed at the one with the shortest separator
-/// (short separators keep the pages above wide), else the one nearest to it.
+/// The best cut of those that leave two pages within bounds: near the point aimed at the one with
+/// the shortest separator (short separators keep the pages above wide), else the one nearest to it.
 fn choose(
     keys: &Keys,
     append: bool,

@@ -1,9 +1,10 @@
 //! The way down, and what happens at its end: insertion and deletion of one entry.
 //!
-//! A descent holds no latch. It reads a page at some version, picks the child, makes sure that the version still stands (so
-//! the child's number is sound), fetches the child at *its* version, and only then makes sure once more that the parent has
-//! not changed: whoever splits or frees the child changes the parent too, so from that moment the child at that version is
-//! the right page. When anything has changed, the descent starts again at the root.
+//! A descent holds no latch. It reads a page at some version, picks the child, makes sure that the
+//! version still stands (so the child's number is sound), fetches the child at *its* version, and
+//! only then makes sure once more that the parent has not changed: whoever splits or frees the
+//! child changes the parent too, so from that moment the child at that version is the right page.
+//! When anything has changed, the descent starts again at the root.
 
 use std::ops::Deref;
 
@@ -38,7 +39,8 @@ impl Goal<'_> {
     }
 }
 
-/// The key where a page's range begins: the last separator on the way to it. `None` at the tree's left edge.
+/// The key where a page's range begins: the last separator on the way to it. `None` at the tree's
+/// left edge.
 #[derive(Default)]
 pub(super) struct LowKey {
     known: bool,
@@ -130,7 +132,8 @@ impl BTree {
         }
     }
 
-    /// The leaf for `goal`, at a version at which it is that; what is read from it counts when it validates.
+    /// The leaf for `goal`, at a version at which it is that; what is read from it counts when it
+    /// validates.
     fn try_descend(
         &self,
         goal: Goal<'_>,
@@ -207,7 +210,8 @@ impl BTree {
         self.leaf_latched(Goal::Covering(key), None, |page| self.pool.exclusive(page))
     }
 
-    /// What `read` makes of the leaf for `goal`. It may run several times, on bytes that make no sense; the last run counts.
+    /// What `read` makes of the leaf for `goal`. It may run several times, on bytes that make no
+    /// sense; the last run counts.
     pub(super) fn read_leaf<R>(
         &self,
         goal: Goal<'_>,
@@ -248,7 +252,8 @@ impl BTree {
         }
     }
 
-    /// Puts an entry on the leaf where it belongs; false when that is full, or would have to be rebuilt with marked entries.
+    /// Puts an entry on the leaf where it belongs; false when that is full, or would have to be
+    /// rebuilt with marked entries.
     pub(super) fn put(&self, leaf: ExclusiveGuard<'_>, entry: &[u8], xid: Xid) -> bool {
         let node = Node::read(&*leaf);
         let at = node.lower_bound(entry);

@@ -1,8 +1,8 @@
 //! Insertion into a unique index.
 //!
-//! All who insert entries that begin with one key first latch the same leaf: the one that covers the key itself. Held
-//! over check and insertion, it makes them queue. Entries with the key may go on to the right of it; those leaves are
-//! latched while they are looked at, from left to right.
+//! All who insert entries that begin with one key first latch the same leaf: the one that covers
+//! the key itself. Held over check and insertion, it makes them queue. Entries with the key may go
+//! on to the right of it; those leaves are latched while they are looked at, from left to right.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
 use throng_types::{Tid, Xid};
@@ -41,8 +41,9 @@ pub type Check<'c> = &'c mut dyn FnMut(Tid) -> Try<Conflict>;
 impl BTree {
     /// Adds an entry unless `check` objects to one that begins with the same key.
     ///
-    /// `check` is called, in tid order, for each such entry, under the leaf's latch: it may latch heap pages (they come
-    /// after leaves) and must wait for nothing; its interrupts are passed on with all latches released.
+    /// `check` is called, in tid order, for each such entry, under the leaf's latch: it may latch
+    /// heap pages (they come after leaves) and must wait for nothing; its interrupts are passed on
+    /// with all latches released.
     pub fn insert_unique(&self, key: &[u8], tid: Tid, xid: Xid, check: Check<'_>) -> Try<Inserted> {
         let entry = self.entry(key, tid)?;
         loop {
@@ -60,7 +61,8 @@ impl BTree {
         }
     }
 
-    /// Asks `check` about every entry that begins with `key` and is not marked, from `first` on to the right.
+    /// Asks `check` about every entry that begins with `key` and is not marked, from `first` on to
+    /// the right.
     fn check_equal(
         &self,
         first: &ExclusiveGuard<'_>,
@@ -110,8 +112,8 @@ impl BTree {
         kept.pop().expect("the page that was added")
     }
 
-    /// Puts `entry` on `first` or on the leaf right of it where it belongs, holding `first` all the while. False, with
-    /// all latches released, when that leaf is full.
+    /// Puts `entry` on `first` or on the leaf right of it where it belongs, holding `first` all the
+    /// while. False, with all latches released, when that leaf is full.
     fn put_from(&self, first: ExclusiveGuard<'_>, entry: &[u8], xid: Xid) -> Try<bool> {
         if Node::read(&*first).compare_high(entry).is_gt() {
             return Ok(self.put(first, entry, xid));
@@ -123,7 +125,8 @@ impl BTree {
         Ok(self.put(leaf, entry, xid))
     }
 
-    /// The next leaf. It cannot go away while this one is latched: its deletion would change this one's link.
+    /// The next leaf. It cannot go away while this one is latched: its deletion would change this
+    /// one's link.
     fn right_of(&self, leaf: &ExclusiveGuard<'_>) -> Try<ExclusiveGuard<'_>> {
         let right = Node::read(&**leaf).right();
         if right <= ROOT || right == leaf.page_id().block() {

@@ -2,8 +2,9 @@
 //!
 //! # How an empty leaf goes
 //!
-//! The *fork* is the lowest page on the way to the leaf that has another child too. Below it the way is a chain of pages with
-//! one child each, ending at the leaf: all of it is empty. What happens depends on where the fork's neighbouring child is.
+//! The *fork* is the lowest page on the way to the leaf that has another child too. Below it the
+//! way is a chain of pages with one child each, ending at the leaf: all of it is empty. What
+//! happens depends on where the fork's neighbouring child is.
 //!
 //! ```text
 //!  neighbour left of the chain             neighbour right of it
@@ -18,9 +19,9 @@
 //!  under S, takes the leaf's high key             are freed: so the leaf left of the chain, which no page here leads
 //!  and right link.                                to, keeps a right link that is good.
 //! ```
-//! Either way only pages under the fork change, and the fork keeps a child; the whole is one mini-transaction. All pages
-//! are latched in preorder; the fork only if it has not changed since it was found. When anything is not as it was then,
-//! the leaf stays for the next pass.
+//! Either way only pages under the fork change, and the fork keeps a child; the whole is one
+//! mini-transaction. All pages are latched in preorder; the fork only if it has not changed since
+//! it was found. When anything is not as it was then, the leaf stays for the next pass.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
 use throng_types::page::PAGE_SIZE;
@@ -83,11 +84,12 @@ impl Vacuum {
         self.so_far
     }
 
-    /// Visits one leaf and takes out the entries that `dead` names, or, after the last one, looks at a few other pages.
-    /// False when there is no more to do. Interrupted, it is to be called again.
+    /// Visits one leaf and takes out the entries that `dead` names, or, after the last one, looks
+    /// at a few other pages. False when there is no more to do. Interrupted, it is to be called
+    /// again.
     ///
-    /// `dead` is called under the leaf's latch, so it must touch no page and wait for nothing; possibly more than once for an
-    /// entry, and possibly for tids that are none.
+    /// `dead` is called under the leaf's latch, so it must touch no page and wait for nothing;
+    /// possibly more than once for an entry, and possibly for tids that are none.
     pub fn step(&mut self, dead: &dyn Fn(Tid) -> bool) -> Try<bool> {
         match &mut self.phase {
             Phase::Leaves(from) => {
@@ -111,7 +113,8 @@ impl Vacuum {
         }
     }
 
-    /// Visits the leaf that covers `from`; false when it is the last. Its high key is then in `self.high`.
+    /// Visits the leaf that covers `from`; false when it is the last. Its high key is then in
+    /// `self.high`.
     fn visit_leaf(&mut self, from: &[u8], dead: &dyn Fn(Tid) -> bool) -> Try<bool> {
         let Vacuum {
             tree,
@@ -162,8 +165,8 @@ impl Vacuum {
 }
 
 impl BTree {
-    /// Looks at a few of the blocks that were not visited as leaves, from `from` on, and puts those of zeros on the free
-    /// list. Returns where to go on.
+    /// Looks at a few of the blocks that were not visited as leaves, from `from` on, and puts those
+    /// of zeros on the free list. Returns where to go on.
     fn adopt_some(
         &self,
         from: BlockNo,
@@ -193,8 +196,8 @@ struct Fork<'p> {
 }
 
 impl BTree {
-    /// Takes the leaf that covers `key` out of the tree if it is empty and not the only one. Returns how many pages
-    /// were freed: none, too, when something was in the way.
+    /// Takes the leaf that covers `key` out of the tree if it is empty and not the only one.
+    /// Returns how many pages were freed: none, too, when something was in the way.
     fn remove_leaf(&self, key: &[u8]) -> Try<u64> {
         let Some(fork) = self.find_fork(key)? else {
             return Ok(0);
@@ -234,7 +237,8 @@ impl BTree {
         Ok(Some(Fork { page, slot }))
     }
 
-    /// Latches the pages from `child` down to a leaf, at each the child that `slot` picks. Top first.
+    /// Latches the pages from `child` down to a leaf, at each the child that `slot` picks. Top
+    /// first.
     fn latch_edge<'p>(
         &'p self,
         child: BlockNo,

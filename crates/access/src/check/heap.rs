@@ -142,7 +142,8 @@ fn check_chains(page: &[u8; PAGE_SIZE], block: BlockNo, count: u16, faults: &mut
     }
 }
 
-/// Every value that a committed transaction stored and nobody dropped is whole, and no page is left over.
+/// Every value that a committed transaction stored and nobody dropped is whole, and no page is left
+/// over.
 fn check_large(mut chunks: Chunks, rolled_back: &dyn Fn(Xid) -> bool, faults: &mut Vec<Fault>) {
     let mut heads: Vec<BlockNo> = chunks
         .iter()

@@ -1,7 +1,9 @@
 //! Verifying relation files offline: what `throng check` runs.
 //!
-//! `redo` compares pages with what the log makes of them. The rest looks at everything that one page, or one file, can say of itself: checksums, headers, slots, chains, values stored out
-//! of line, and the order within indexes. It reads through [`RelFiles`] and changes nothing, so no server may have the files open.
+//! `redo` compares pages with what the log makes of them. The rest looks at everything that one
+//! page, or one file, can say of itself: checksums, headers, slots, chains, values stored out of
+//! line, and the order within indexes. It reads through [`RelFiles`] and changes nothing, so no
+//! server may have the files open.
 
 mod heap;
 mod redo;
@@ -92,7 +94,8 @@ pub enum FileKind {
 
 /// Checks one file; an empty answer is a clean bill.
 ///
-/// `rolled_back` tells which transactions did not commit: what they stored out of line need not be whole.
+/// `rolled_back` tells which transactions did not commit: what they stored out of line need not be
+/// whole.
 pub fn check_file(
     files: &RelFiles,
     file: FileId,

@@ -1,8 +1,9 @@
 //! Redo equals do: the pages that the log makes are those that the server made.
 //!
-//! A page is followed from an image of it in the log on, record by record, until the record that its LSN on disk names:
-//! there both are the same, byte for byte but for what [`comparable`] takes out. Pages whose last image the log no longer
-//! has, or that were written before it, cannot be compared.
+//! A page is followed from an image of it in the log on, record by record, until the record that
+//! its LSN on disk names: there both are the same, byte for byte but for what [`comparable`] takes
+//! out. Pages whose last image the log no longer has, or that were written before it, cannot be
+//! compared.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,9 @@
-//! Copying a heap into another with its history: whoever sees a version in the one sees its copy in the other.
+//! Copying a heap into another with its history: whoever sees a version in the one sees its copy in
+//! the other.
 //!
-//! Copies form no chains. Each is a root of its own, and where a version was replaced its copy says that the row was deleted:
-//! who meets it may not change it, and readers tell no difference. The caller keeps everybody away from both heaps.
+//! Copies form no chains. Each is a root of its own, and where a version was replaced its copy says
+//! that the row was deleted: who meets it may not change it, and readers tell no difference. The
+//! caller keeps everybody away from both heaps.
 
 use throng_buffer::{Mtr, Ring, Try};
 use throng_types::page::OFF_FLAGS;

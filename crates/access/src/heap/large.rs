@@ -1,21 +1,25 @@
 //! Values that no row can hold: chains of overflow pages in the relation's own file.
 //!
-//! A row keeps a 16-byte [`LargeRef`]; which rows share one, and when the last of them lets go, the writer of rows knows:
-//! it calls [`Heap::drop_large`] when it deletes a row, or replaces it by one that does not have the reference.
-//! Storing and dropping are transactional like rows: the pages carry who stored them, the first one also who dropped them,
-//! and vacuum frees them when nobody can want them any more.
+//! A row keeps a 16-byte [`LargeRef`]; which rows share one, and when the last of them lets go, the
+//! writer of rows knows: it calls [`Heap::drop_large`] when it deletes a row, or replaces it by one
+//! that does not have the reference. Storing and dropping are transactional like rows: the pages
+//! carry who stored them, the first one also who dropped them, and vacuum frees them when nobody
+//! can want them any more.
 //!
 //! ```text
 //!  0             24         32         40          44          48         52         56
 //!  | page header | xmin u64 | xmax u64 | total u32 | index u32 | next u32 | zero u32 | bytes …  up to lower
 //! ```
-//! * `xmin`: who stored the value; a reference holds the same number, so that a page used anew is found out.
+//! * `xmin`: who stored the value; a reference holds the same number, so that a page used anew is
+//!   found out.
 //! * `xmax`: who dropped the value, 0 for nobody; only on the first page.
-//! * `total`: the value's length. `index`: this page's place in the value, from 0. `next`: the block after it, or 2³²-1.
+//! * `total`: the value's length. `index`: this page's place in the value, from 0. `next`: the
+//!   block after it, or 2³²-1.
 //!
-//! The last page is written first, so that a page's `next` is known when it is written; freeing cuts the second page out
-//! of the chain, again and again, and the first page goes last. So every page in use is either reached from its first page or
-//! was stored by a transaction that did not commit.
+//! The last page is written first, so that a page's `next` is known when it is written; freeing
+//! cuts the second page out of the chain, again and again, and the first page goes last. So every
+//! page in use is either reached from its first page or was stored by a transaction that did not
+//! commit.
 
 use throng_buffer::{ExclusiveGuard, Mtr, PageRef, Try};
 use throng_types::error::state;
@@ -128,8 +132,8 @@ impl Chunk {
 }
 
 impl Heap {
-    /// Stores a value page by page. Call again with the same `progress` after a wait; the reference is good once it is
-    /// returned.
+    /// Stores a value page by page. Call again with the same `progress` after a wait; the reference
+    /// is good once it is returned.
     ///
     /// # Errors
     /// 54000 for a gigabyte and more; 53100 when the disk is full.
@@ -206,7 +210,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Fills `out`, which is as long as the value, page by page. Call again with the same `progress` and `out` after a wait.
+    /// Fills `out`, which is as long as the value, page by page. Call again with the same
+    /// `progress` and `out` after a wait.
     ///
     /// # Errors
     /// XX001 when the value is not there as the reference says.
@@ -256,8 +261,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Lets go of a value: the last row version that will have it is being deleted or replaced by this transaction.
-    /// Earlier snapshots still read it; vacuum frees it when none is left.
+    /// Lets go of a value: the last row version that will have it is being deleted or replaced by
+    /// this transaction. Earlier snapshots still read it; vacuum frees it when none is left.
     ///
     /// # Errors
     /// XX001 when the value is not there.

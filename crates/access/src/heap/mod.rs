@@ -2,14 +2,17 @@
 //!
 //! A row is a chain of versions, oldest first; a reader takes the one its snapshot shows. Promises:
 //!
-//! * Readers never wait for writers, nor the other way round; they share at most a page's latch for a moment.
+//! * Readers never wait for writers, nor the other way round; they share at most a page's latch for
+//!   a moment.
 //! * A point read writes nothing to shared memory.
 //! * A call that is answered `Err(Interrupt::Wait)` has changed nothing.
-//! * Whoever changes a version holds its page exclusively and has, under that latch, looked at `xmax` and at the row locks.
-//! * Two pages are latched at once only by an update that leaves its page, and the second is only ever tried.
+//! * Whoever changes a version holds its page exclusively and has, under that latch, looked at
+//!   `xmax` and at the row locks.
+//! * Two pages are latched at once only by an update that leaves its page, and the second is only
+//!   ever tried.
 //!
-//! [`tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away, [`large`] keeps what no row can hold,
-//! [`copy`] takes versions to another heap.
+//! [`tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away,
+//! [`large`] keeps what no row can hold, [`copy`] takes versions to another heap.
 
 mod copy;
 pub mod large;
@@ -42,7 +45,8 @@ pub use vacuum::PageVacuumed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<T> {
     Done(T),
-    /// This transaction holds the row, by its `xmax` or by a row lock: wait for its end, then try again.
+    /// This transaction holds the row, by its `xmax` or by a row lock: wait for its end, then try
+    /// again.
     Busy(Xid),
     /// A committed transaction replaced the version; the next one is here.
     Updated(Tid),
@@ -50,11 +54,13 @@ pub enum Change<T> {
     Moved,
     /// A committed transaction deleted the row.
     Deleted,
-    /// Another version, or none, is in the slot of the one that was meant, which nobody has kept there.
+    /// Another version, or none, is in the slot of the one that was meant, which nobody has kept
+    /// there.
     Lost,
     /// My own running command (or a later one) has changed this version already.
     SelfModified,
-    /// There is no such version for me: its maker runs, was rolled back, or is a command not before mine.
+    /// There is no such version for me: its maker runs, was rolled back, or is a command not before
+    /// mine.
     Invisible,
 }
 

@@ -4,8 +4,8 @@
 //!  0       24              lower         upper                        8192
 //!  | header | slot 1 | slot 2 | …  hole  … | tuple 2 |   tuple 1      |
 //! ```
-//! A slot is a `u32`: `off: 15 bits | state: 2 bits | len: 15 bits`, lowest first. Slots are numbered from 1 and keep
-//! their number for as long as anything may name them:
+//! A slot is a `u32`: `off: 15 bits | state: 2 bits | len: 15 bits`, lowest first. Slots are
+//! numbered from 1 and keep their number for as long as anything may name them:
 //!
 //! | state    | off, len            | meaning                                                            | becomes |
 //! |----------|---------------------|--------------------------------------------------------------------|---------|
@@ -14,7 +14,8 @@
 //! | redirect | target slot, 0      | a chain's root whose first versions are gone                       | redirect further on, or dead |
 //! | dead     | 0, 0                | a chain's root with no version left; indexes may still name it     | unused, when the indexes have forgotten it |
 //!
-//! Two bits of the header's flags are the heap's: [`PRUNABLE`] and [`FREE_SLOTS`]. Both may be set in vain, never missing.
+//! Two bits of the header's flags are the heap's: [`PRUNABLE`] and [`FREE_SLOTS`]. Both may be set
+//! in vain, never missing.
 
 use throng_buffer::PageRef;
 use throng_types::page::{
@@ -34,8 +35,9 @@ pub const MAX_SLOTS: u16 = ((PAGE_SIZE - HEADER) / (SLOT + TUPLE_HEADER)) as u16
 
 /// Header flag: a tuple here was deleted or replaced; pruning may gain something.
 pub const PRUNABLE: u8 = 1;
-/// Where the header keeps, as a hint, the number of moves ([`moves`](crate::TxContext::moves)) at which the page was last planned
-/// in vain: until that moves on, pruning gains nothing. Four bytes; of another start's number nothing follows but a late pruning.
+/// Where the header keeps, as a hint, the number of moves ([`moves`](crate::TxContext::moves)) at
+/// which the page was last planned in vain: until that moves on, pruning gains nothing. Four bytes;
+/// of another start's number nothing follows but a late pruning.
 pub const OFF_VAIN: usize = OFF_SPECIAL + 2;
 /// Header flag: there may be unused slots below `lower`.
 pub const FREE_SLOTS: u8 = 2;

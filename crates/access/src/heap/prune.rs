@@ -1,7 +1,7 @@
 //! Pruning: taking dead versions off one page.
 //!
-//! Needs nothing but the page and its exclusive latch. Readers copy rows out and validate, so nobody holds on to a
-//! tuple's place; only slot numbers last.
+//! Needs nothing but the page and its exclusive latch. Readers copy rows out and validate, so
+//! nobody holds on to a tuple's place; only slot numbers last.
 //!
 //! ```text
 //!  root slot 1 ─► dead ─► dead ─► live       1 becomes a redirect to live's slot, the dead ones' other slots unused
@@ -10,10 +10,11 @@
 //!
 //!  old ─► between ─► between ─► live         old ─► live: it ends now as the last of them did
 //! ```
-//! In the last line a long reader's snapshot shows `old`, and no snapshot shows those between (`TxContext::gaps`): a row that a crowd
-//! changes does not grow while somebody looks at the table. The first version of a page's chain stays, seen or not: another page's
-//! may lead to it. (Böttcher et al., "Scalable Garbage Collection for In-Memory MVCC Systems", VLDB 2019, take versions out of the
-//! middle of chains, too.)
+//! In the last line a long reader's snapshot shows `old`, and no snapshot shows those between
+//! (`TxContext::gaps`): a row that a crowd changes does not grow while somebody looks at the table.
+//! The first version of a page's chain stays, seen or not: another page's may lead to it. (Böttcher
+//! et al., "Scalable Garbage Collection for In-Memory MVCC Systems", VLDB 2019, take versions out
+//! of the middle of chains, too.)
 //!
 //! The tuples that stay slide to the page's end, so that its room is one hole.
 
@@ -63,7 +64,8 @@ struct Look {
     is_heap_only: bool,
 }
 
-/// How far back anybody looks: see [`TxContext::prunable`], [`TxContext::horizon`] and [`TxContext::gaps`].
+/// How far back anybody looks: see [`TxContext::prunable`], [`TxContext::horizon`] and
+/// [`TxContext::gaps`].
 #[derive(Clone, Copy)]
 struct Horizons {
     prunable: Csn,
@@ -90,7 +92,8 @@ impl Horizons {
     }
 }
 
-/// A version's fate, and the hints that were found out on the way: those are not logged, so they wait for the disk.
+/// A version's fate, and the hints that were found out on the way: those are not logged, so they
+/// wait for the disk.
 fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: &Horizons) -> (Fate, u16) {
     let &Horizons {
         prunable,
@@ -98,8 +101,8 @@ fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: &Horizons) -> (Fate
         ref gaps,
     } = horizons;
     let hint = |csn: Csn, bit: u16| if csn <= durable { bit } else { 0 };
-    // Who finds a row's next version in its place learns of the commit that made it. Where nothing is found nothing tells of the
-    // commit that took it away, so that one is on disk.
+    // Who finds a row's next version in its place learns of the commit that made it. Where nothing
+    // is found nothing tells of the commit that took it away, so that one is on disk.
     let gone_by = match header.is_hot_updated() {
         true => prunable,
         false => durable,
@@ -311,7 +314,8 @@ impl Plan {
         }
     }
 
-    /// Whether there is anything to do: slots to give up, or bytes among the tuples that none that stays takes.
+    /// Whether there is anything to do: slots to give up, or bytes among the tuples that none that
+    /// stays takes.
     pub fn gains(&self) -> bool {
         self.keep < self.count || self.filled > self.used
     }
@@ -394,7 +398,8 @@ impl Plan {
         }
     }
 
-    /// Slides the tuples that stay to the page's end, in runs that move together. Returns the new `upper`.
+    /// Slides the tuples that stay to the page's end, in runs that move together. Returns the new
+    /// `upper`.
     fn compact(&mut self, mtr: &mut Mtr<'_>, i: usize) -> usize {
         let mut stay: Vec<(usize, usize, usize)> = Vec::with_capacity(self.kept.into());
         for (at, slot) in self.slots[..self.keep.into()].iter().enumerate() {

@@ -9,7 +9,8 @@ use super::tuple::{TUPLE_HEADER, TupleHeader};
 use super::{Heap, Liveness};
 use crate::{TxContext, Visibility, XidStatus};
 
-/// Rows copied out of pages, in one arena: their bytes one after another, or the pages that are full of them whole.
+/// Rows copied out of pages, in one arena: their bytes one after another, or the pages that are
+/// full of them whole.
 #[derive(Default)]
 pub struct TupleBatch {
     arena: Vec<u8>,
@@ -69,16 +70,16 @@ impl TupleBatch {
     pub fn iter(&self) -> impl Iterator<Item = (Tid, &[u8])> {
         (0..self.len()).map(|i| (self.tid(i), self.row(i)))
     }
-    /// Puts the rows from the `first` on in the order in which they lie on their page: chains are walked by their roots, and an
-    /// update's version lies behind what was there before it.
+    /// Puts the rows from the `first` on in the order in which they lie on their page: chains are
+    /// walked by their roots, and an update's version lies behind what was there before it.
     fn in_place_order(&mut self, first: usize) {
         let rows = self.rows.get_mut(first..).unwrap_or_default();
         if !rows.is_sorted_by_key(|row| row.tid.slot) {
             rows.sort_unstable_by_key(|row| row.tid.slot);
         }
     }
-    /// Copies the rows from the `first` on, whose places are yet those on their page: one by one, or with the page around them
-    /// where they are most of it.
+    /// Copies the rows from the `first` on, whose places are yet those on their page: one by one,
+    /// or with the page around them where they are most of it.
     fn copy(&mut self, first: usize, page: &[u8; PAGE_SIZE]) {
         let TupleBatch { arena, rows } = self;
         let rows = rows.get_mut(first..).unwrap_or_default();
@@ -109,8 +110,9 @@ pub(super) struct Version {
 
 /// Walks a HOT chain from a root slot, oldest version first.
 ///
-/// Ends where the next tuple was not made by whoever replaced the last one (the slot has been given to another row),
-/// and after as many steps as a page has slots, so that a torn page cannot hold it.
+/// Ends where the next tuple was not made by whoever replaced the last one (the slot has been given
+/// to another row), and after as many steps as a page has slots, so that a torn page cannot hold
+/// it.
 pub(super) struct Chain<'a, P> {
     page: &'a P,
     block: BlockNo,
@@ -135,7 +137,8 @@ impl<'a, P: PageBytes> Chain<'a, P> {
         }
         chain.slot = match page::slot(page, root.slot) {
             Slot::Redirect(target) => target,
-            // A heap-only tuple is nobody's root: the entry that led here is older than the slot's use.
+            // A heap-only tuple is nobody's root: the entry that led here is older than the slot's
+            // use.
             Slot::Normal { off, .. } if !TupleHeader::read(page, off.into()).is_heap_only() => {
                 root.slot
             }
@@ -177,12 +180,14 @@ pub enum Fetched {
     Version(Tid),
     /// None that is shown.
     Nothing,
-    /// Nobody sees a version there, now or later, by commits that are on disk: the entry may be marked.
+    /// Nobody sees a version there, now or later, by commits that are on disk: the entry may be
+    /// marked.
     Dead,
 }
 
 impl Heap {
-    /// The row that an index entry leads to, as `vis` shows it: its bytes into `out`, its version's tid returned.
+    /// The row that an index entry leads to, as `vis` shows it: its bytes into `out`, its version's
+    /// tid returned.
     ///
     /// Writes nothing that other cores read.
     pub fn fetch(
@@ -198,8 +203,8 @@ impl Heap {
         })
     }
 
-    /// As [`Heap::fetch`], for who needs no more of the row than its first `most` bytes, so that cold memory is not read for
-    /// nothing, and marks entries of dead rows.
+    /// As [`Heap::fetch`], for who needs no more of the row than its first `most` bytes, so that
+    /// cold memory is not read for nothing, and marks entries of dead rows.
     pub fn fetch_first(
         &self,
         root: Tid,
@@ -253,7 +258,8 @@ impl Heap {
             })
     }
 
-    /// The slot that index entries name for the version `tid`: the root of its chain, itself if it begins one.
+    /// The slot that index entries name for the version `tid`: the root of its chain, itself if it
+    /// begins one.
     pub fn root_of(&self, tid: Tid) -> Try<Tid> {
         let page = self.pool.shared(self.page_id(tid.block))?;
         let heap_only =
@@ -277,8 +283,9 @@ impl Heap {
             })
     }
 
-    /// Appends every row of the block that `vis` shows, in the order in which they lie there. A block that holds no rows adds none. `ring` is the scan's own
-    /// ([`Ring::for_scan`]), for all of its blocks.
+    /// Appends every row of the block that `vis` shows, in the order in which they lie there. A
+    /// block that holds no rows adds none. `ring` is the scan's own ([`Ring::for_scan`]), for all
+    /// of its blocks.
     pub fn scan_page(
         &self,
         block: BlockNo,
@@ -291,8 +298,8 @@ impl Heap {
         Ok(())
     }
 
-    /// As [`Heap::scan_page`]; where what it found is what everybody finds there until the page changes, the page's LSN, which every
-    /// change moves on.
+    /// As [`Heap::scan_page`]; where what it found is what everybody finds there until the page
+    /// changes, the page's LSN, which every change moves on.
     pub fn scan_settled(
         &self,
         block: BlockNo,
@@ -310,7 +317,8 @@ impl Heap {
         Ok(self.pool.shared_with(self.page_id(block), ring)?.lsn())
     }
 
-    /// How the row under a root stands, uncommitted changes included: what a unique index must know before it lets a key in.
+    /// How the row under a root stands, uncommitted changes included: what a unique index must know
+    /// before it lets a key in.
     pub fn liveness(&self, root: Tid, ctx: &dyn TxContext) -> Try<Liveness> {
         let page = self.pool.shared(self.page_id(root.block))?;
         for Version { slot, header, .. } in Chain::new(&*page, root) {

@@ -6,9 +6,9 @@
 //!  3. the dead tuples together are large enough    the others slide together, then as 1
 //! ```
 //! 3 comes before 2 where it makes room for a few tuples more: the next ones then find it done.
-//! Pruning for 2 and 3 happens in the mini-transaction that adds the tuple. A place taken by a smaller tuple leaves bytes
-//! that nothing names, as does pruning without sliding; they are found again when the page is next planned, which
-//! [`PRUNABLE`] asks for.
+//! Pruning for 2 and 3 happens in the mini-transaction that adds the tuple. A place taken by a
+//! smaller tuple leaves bytes that nothing names, as does pruning without sliding; they are found
+//! again when the page is next planned, which [`PRUNABLE`] asks for.
 
 use throng_buffer::{ExclusiveGuard, Mtr};
 use throng_types::page::{
@@ -54,7 +54,8 @@ pub(super) fn is_new(page: &[u8; PAGE_SIZE]) -> bool {
     page[OFF_KIND] == KIND_NEW
 }
 
-/// Room in the hole for a tuple of `size` bytes, with `reserve` bytes more left over. An empty page takes any tuple.
+/// Room in the hole for a tuple of `size` bytes, with `reserve` bytes more left over. An empty page
+/// takes any tuple.
 pub(super) fn room_in_hole(page: &[u8; PAGE_SIZE], size: usize, reserve: usize) -> Option<Room> {
     if is_new(page) {
         return Some(Room::in_hole(1));
@@ -76,9 +77,9 @@ pub(super) fn room_in_hole(page: &[u8; PAGE_SIZE], size: usize, reserve: usize) 
 }
 
 impl Heap {
-    /// Room for a tuple on a latched page, by pruning it if that is what it takes. When even that does not do, what is dead
-    /// is taken away all the same, and the page is not looked at for this until more may be dead: a statement that changes all
-    /// rows of a page comes once for each.
+    /// Room for a tuple on a latched page, by pruning it if that is what it takes. When even that
+    /// does not do, what is dead is taken away all the same, and the page is not looked at for this
+    /// until more may be dead: a statement that changes all rows of a page comes once for each.
     pub(super) fn make_room<'p>(
         &'p self,
         mut guard: ExclusiveGuard<'p>,

@@ -5,13 +5,15 @@
 //!  | xmin u64 | xmax u64 | cmin u32 | cmax u32 | next block u32 | next slot u16 | flags u16 | row …
 //! ```
 //! * `xmin`, `cmin`: the transaction and command that made the version.
-//! * `xmax`, `cmax`: the ones that deleted or replaced it; `xmax` 0 means nobody did. An aborted `xmax` counts as none.
-//! * `next`: the version that replaced it; [`Tid::NONE`] when it was deleted, [`Tid::MOVED`] when the row went to another
-//!   relation. It means something only while `xmax` counts, and the tuple it names is the next version only if its `xmin`
-//!   equals this `xmax`.
+//! * `xmax`, `cmax`: the ones that deleted or replaced it; `xmax` 0 means nobody did. An aborted
+//!   `xmax` counts as none.
+//! * `next`: the version that replaced it; [`Tid::NONE`] when it was deleted, [`Tid::MOVED`] when
+//!   the row went to another relation. It means something only while `xmax` counts, and the tuple
+//!   it names is the next version only if its `xmin` equals this `xmax`.
 //!
 //! Little endian. A tuple starts at a multiple of 8, so that a header is four aligned words.
-//! Versions on one page that share an index entry form a chain (HOT); the entry names the chain's root slot:
+//! Versions on one page that share an index entry form a chain (HOT); the entry names the chain's
+//! root slot:
 //!
 //! ```text
 //!  index entry ──► slot 1 ──► v1 [HOT_UPDATED] ──next──► v2 [HEAP_ONLY|HOT_UPDATED] ──next──► v3 [HEAP_ONLY]
@@ -30,7 +32,8 @@ pub const OFF_CMIN: usize = 16;
 pub const OFF_CMAX: usize = 20;
 pub const OFF_NEXT: usize = 24;
 pub const OFF_FLAGS: usize = 30;
-/// From `xmax` to the header's end less `cmin`: what an update of the old version rewrites is `xmax` and this tail.
+/// From `xmax` to the header's end less `cmin`: what an update of the old version rewrites is
+/// `xmax` and this tail.
 pub const OFF_TAIL: usize = OFF_CMAX;
 
 const _: () = assert!(OFF_FLAGS + 2 == TUPLE_HEADER && OFF_TAIL + 12 == TUPLE_HEADER);

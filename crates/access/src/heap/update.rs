@@ -2,12 +2,13 @@
 //!
 //! The steps are the same for all three, under the page's latch:
 //!
-//! 1. What does the version's own header say ([`standing`])? It is mine to change only while nobody's `xmax` counts.
+//! 1. What does the version's own header say ([`standing`])? It is mine to change only while
+//!    nobody's `xmax` counts.
 //! 2. Has another transaction locked the row in a way that conflicts?
 //! 3. Then change it, in one log record; or note the lock.
 //!
-//! An update and a lock both look at both places under the latch (exclusive there, shared here), so neither can slip
-//! past the other.
+//! An update and a lock both look at both places under the latch (exclusive there, shared here), so
+//! neither can slip past the other.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
 use throng_sync::SpinWait;
@@ -161,9 +162,9 @@ enum Home<'p> {
 }
 
 impl Heap {
-    /// Replaces a version by `row`. `mode` is [`RowLockMode::NoKeyUpdate`] when no key column changes, else
-    /// [`RowLockMode::Update`]; `hot` says that no indexed column changes, so that the new version may share the
-    /// old one's index entries if it finds room on its page.
+    /// Replaces a version by `row`. `mode` is [`RowLockMode::NoKeyUpdate`] when no key column
+    /// changes, else [`RowLockMode::Update`]; `hot` says that no indexed column changes, so that
+    /// the new version may share the old one's index entries if it finds room on its page.
     ///
     /// # Errors
     /// As [`Heap::insert`].
@@ -232,8 +233,8 @@ impl Heap {
         })
     }
 
-    /// A second page, for a version that does not fit beside its predecessor. Only tried, never waited for: whoever
-    /// holds it may be waiting for ours.
+    /// A second page, for a version that does not fit beside its predecessor. Only tried, never
+    /// waited for: whoever holds it may be waiting for ours.
     fn other_page(
         &self,
         here: &ExclusiveGuard<'_>,
@@ -343,7 +344,8 @@ impl Heap {
         Ok(Change::Done(()))
     }
 
-    /// Who made the version `tid`: what tells it from another one that is given its slot. `None` when there is no tuple there.
+    /// Who made the version `tid`: what tells it from another one that is given its slot. `None`
+    /// when there is no tuple there.
     pub fn maker_of(&self, tid: Tid) -> Try<Option<Xid>> {
         let page = self.pool.shared(self.page_id(tid.block))?;
         Ok(version(&page, tid).map(|(_, _, header)| header.xmin))
@@ -351,8 +353,9 @@ impl Heap {
 
     /// Locks the row at a version against others. Writes nothing to the page.
     ///
-    /// [`RowLockMode::KeyShare`] does not wait for a running update that leaves the key alone, and does not mind a committed
-    /// one; it then locks the versions that update has made as well, so that it holds whichever of them remains.
+    /// [`RowLockMode::KeyShare`] does not wait for a running update that leaves the key alone, and
+    /// does not mind a committed one; it then locks the versions that update has made as well, so
+    /// that it holds whichever of them remains.
     pub fn lock(
         &self,
         ctx: &dyn TxContext,
@@ -364,7 +367,8 @@ impl Heap {
         // The version to lock, and for a later one the `xmax` of the version before it.
         let mut at = tid;
         let mut made_by: Option<Xid> = None;
-        // A committed update that is passed over leads here; so it does once a later version is in the way.
+        // A committed update that is passed over leads here; so it does once a later version is in
+        // the way.
         let mut successor: Option<Tid> = None;
         loop {
             let page = self.pool.shared(self.page_id(at.block))?;

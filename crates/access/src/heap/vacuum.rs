@@ -5,8 +5,9 @@
 //!  every index forgets the list
 //!  vacuum_finish(blocks of the list) dead slots become unused
 //! ```
-//! A slot is not used again before every index has forgotten it. A reader that took a tid from an index just before that
-//! may find another row there; it was made after the reader's snapshot, so the reader does not see it.
+//! A slot is not used again before every index has forgotten it. A reader that took a tid from an
+//! index just before that may find another row there; it was made after the reader's snapshot, so
+//! the reader does not see it.
 //!
 //! The caller decides the pace: each call is one block and holds one latch.
 
@@ -38,7 +39,8 @@ pub struct PageVacuumed {
 }
 
 impl Heap {
-    /// The first pass over one block; `ring` is the pass's own. Dead slots are appended to `dead`, in order.
+    /// The first pass over one block; `ring` is the pass's own. Dead slots are appended to `dead`,
+    /// in order.
     pub fn vacuum_scan(
         &self,
         block: BlockNo,
@@ -83,7 +85,8 @@ impl Heap {
         Ok(found(&plan))
     }
 
-    /// The second pass over one block: `slots`, which the first pass listed and every index has forgotten, become unused.
+    /// The second pass over one block: `slots`, which the first pass listed and every index has
+    /// forgotten, become unused.
     pub fn vacuum_finish(&self, block: BlockNo, slots: &[u16]) -> Try<()> {
         let guard = self.pool.exclusive(self.page_id(block))?;
         if !page::is_heap(&*guard) {
@@ -120,7 +123,8 @@ impl Heap {
         Ok(())
     }
 
-    /// How many blocks there are, and how many of them stay when empty pages are cut off the file's end.
+    /// How many blocks there are, and how many of them stay when empty pages are cut off the file's
+    /// end.
     pub fn kept_blocks(&self) -> Try<(BlockNo, BlockNo)> {
         let blocks = self.pool.blocks(self.file())?;
         let mut keep = blocks;
@@ -138,8 +142,8 @@ impl Heap {
 
     /// Cuts empty pages off the file's end; returns how many blocks stay.
     ///
-    /// The caller holds the relation locked against everybody (`AccessExclusive`), and owns its thread: this waits for
-    /// the log.
+    /// The caller holds the relation locked against everybody (`AccessExclusive`), and owns its
+    /// thread: this waits for the log.
     pub fn truncate_tail(&self) -> Try<BlockNo> {
         let (blocks, keep) = self.kept_blocks()?;
         if keep < blocks {
@@ -153,8 +157,8 @@ impl Heap {
 fn truncate(pool: &Pool, rel: &RelState, file: FileId, keep: BlockNo) -> Try<()> {
     // 1. Nobody is sent to a block that goes.
     rel.truncated(keep);
-    // 2. The record is on disk before the file is shorter: redo of older records may bring the pages back, and must end by
-    //    cutting them off again.
+    // 2. The record is on disk before the file is shorter: redo of older records may bring the
+    //    pages back, and must end by cutting them off again.
     pool.files()
         .will_truncate(file, keep)
         .map_err(Error::from)?;

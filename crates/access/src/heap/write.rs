@@ -28,8 +28,9 @@ pub(super) fn tuple_size(len: usize) -> Result<usize, Error> {
     Ok(size)
 }
 
-/// Fills a new page with as many of the rows as go there, the first one in any case, leaving `reserve` bytes free. The page is
-/// put together apart and written at once. Returns how many rows there are on it, in slots from 1.
+/// Fills a new page with as many of the rows as go there, the first one in any case, leaving
+/// `reserve` bytes free. The page is put together apart and written at once. Returns how many rows
+/// there are on it, in slots from 1.
 fn fill<R: AsRef<[u8]>>(
     mtr: &mut Mtr<'_>,
     i: usize,
@@ -86,11 +87,12 @@ impl Heap {
         Ok(tid)
     }
 
-    /// Adds rows to one page, as many as go there and at least one, with one log record. Returns their tids in order:
-    /// the caller comes again with the rest. `ring` is the load's own.
+    /// Adds rows to one page, as many as go there and at least one, with one log record. Returns
+    /// their tids in order: the caller comes again with the rest. `ring` is the load's own.
     ///
     /// # Errors
-    /// As [`Heap::insert`], for the first row; a later row that is too big is left for the next call to refuse.
+    /// As [`Heap::insert`], for the first row; a later row that is too big is left for the next
+    /// call to refuse.
     pub fn insert_batch<R: AsRef<[u8]>>(
         &self,
         ctx: &dyn TxContext,

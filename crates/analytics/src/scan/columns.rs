@@ -137,8 +137,8 @@ fn push_system(number: i16, builder: &mut ColumnBuilder, table: &Table, tid: Tid
     }
 }
 
-/// A column of all rows of some pages; None where a row does not have its value in itself, and so might have another one under
-/// another definition of the table, or elsewhere.
+/// A column of all rows of some pages; None where a row does not have its value in itself, and so
+/// might have another one under another definition of the table, or elsewhere.
 pub fn whole(
     table: &Table,
     pages: &[TupleBatch],

@@ -1,4 +1,5 @@
-//! Columns that were kept from an earlier scan are those of the rows that the snapshot sees, whatever was done to the table since.
+//! Columns that were kept from an earlier scan are those of the rows that the snapshot sees,
+//! whatever was done to the table since.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -1,4 +1,5 @@
-//! Statements run both ways, on the row operators and on the analytics pool, through a whole engine.
+//! Statements run both ways, on the row operators and on the analytics pool, through a whole
+//! engine.
 
 mod cached;
 mod database;

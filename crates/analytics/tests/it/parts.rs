@@ -1,4 +1,5 @@
-//! Queries that the pool cannot run as a whole: what of them it runs, and that the rows are the same.
+//! Queries that the pool cannot run as a whole: what of them it runs, and that the rows are the
+//! same.
 
 use throng_types::Datum;
 

@@ -8,7 +8,8 @@ use throng_types::Datum;
 
 use crate::database::{Database, by_pool, by_rows, execute, on_a_loop};
 
-/// Columns by what may be done with them. Values repeat, are NULL, and differ in form where they are equal.
+/// Columns by what may be done with them. Values repeat, are NULL, and differ in form where they
+/// are equal.
 const TABLES: [&str; 2] = ["a", "b"];
 const ROWS: usize = 700;
 
@@ -74,7 +75,8 @@ fn row(rng: &mut StdRng) -> String {
     format!("({})", values.join(","))
 }
 
-/// A value over the columns of `tables`, each known by its name; of a type that can be grouped and sorted.
+/// A value over the columns of `tables`, each known by its name; of a type that can be grouped and
+/// sorted.
 fn value(rng: &mut StdRng, tables: &[&str]) -> String {
     let t = tables.choose(rng).copied().unwrap_or("a");
     let column = ["i", "b", "s", "f", "n", "t", "c", "d", "ts", "l", "v"]
@@ -234,7 +236,8 @@ fn statement(rng: &mut StdRng) -> (String, bool) {
     }
 }
 
-/// Rows as text in which equal values look alike, whatever their scale or sign of zero; DISTINCT and GROUP BY may show any form.
+/// Rows as text in which equal values look alike, whatever their scale or sign of zero; DISTINCT
+/// and GROUP BY may show any form.
 fn comparable(rows: Vec<Vec<Datum>>, ordered: bool) -> Vec<String> {
     let mut rows: Vec<String> = rows
         .into_iter()

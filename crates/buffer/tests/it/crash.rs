@@ -1,4 +1,5 @@
-//! Power is lost at any moment: what was flushed is there, what was not is there whole or not at all, and no page is torn.
+//! Power is lost at any moment: what was flushed is there, what was not is there whole or not at
+//! all, and no page is torn.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -15,7 +16,8 @@ const WORKERS: u64 = 3;
 const BALANCE: usize = 32;
 /// How many mini-transactions have changed the page.
 const EDITS: usize = 40;
-/// Bytes that all say the same: the low byte of EDITS. The second half is moved there from the first.
+/// Bytes that all say the same: the low byte of EDITS. The second half is moved there from the
+/// first.
 const PATTERN: usize = 64;
 const HALF: usize = 2000;
 
@@ -34,8 +36,8 @@ fn make_pages(world: &World) {
     }
 }
 
-/// Moves money between a few pages, now and then waiting for it to be durable. `durable[block]` is then how many changes of
-/// the page are known to be.
+/// Moves money between a few pages, now and then waiting for it to be durable. `durable[block]` is
+/// then how many changes of the page are known to be.
 fn work(world: &World, seed: u64, durable: &[AtomicU64], done: &AtomicU64, over: &AtomicBool) {
     let mut rng = Rng(seed);
     while !over.load(Ordering::Relaxed) {
@@ -106,8 +108,8 @@ fn check(world: &World, at_least: &[u64]) -> Vec<u64> {
     edits
 }
 
-/// Runs the load, takes images of the disk at several moments, and recovers each of them. Returns the last image and what it
-/// must hold.
+/// Runs the load, takes images of the disk at several moments, and recovers each of them. Returns
+/// the last image and what it must hold.
 fn run(world: &World, start: &[u64], images: u64, seed: u64) -> (SimDisk, Vec<u64>) {
     let durable: Vec<AtomicU64> = start.iter().map(|&count| AtomicU64::new(count)).collect();
     let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));

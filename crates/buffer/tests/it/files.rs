@@ -65,8 +65,8 @@ fn extend_with_many_threads(world: &World) {
     }
 }
 
-/// Four threads are at a file without room, one of them ahead: it makes the file longer once, by enough for all, and the
-/// others find what it has offered instead of making it longer again.
+/// Four threads are at a file without room, one of them ahead: it makes the file longer once, by
+/// enough for all, and the others find what it has offered instead of making it longer again.
 #[test]
 fn those_that_wait_for_an_extension_look_again_instead_of_extending_too() {
     if !stop::ENABLED {
@@ -131,7 +131,8 @@ fn an_extension_that_fails_leaves_no_page_and_no_frame_behind() {
     }
 }
 
-/// Case 5's next bottleneck: who makes a file longer writes nobody's pages, unless the pool is opened to do so.
+/// Case 5's next bottleneck: who makes a file longer writes nobody's pages, unless the pool is
+/// opened to do so.
 #[test]
 fn victims_are_written_by_who_extends_only_where_that_is_asked_for() {
     for victims in [Victims::Outside, Victims::Inside] {

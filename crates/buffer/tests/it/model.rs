@@ -1,4 +1,5 @@
-//! The pool against a plain map of pages: one thread, a pool much smaller than its data, every kind of call.
+//! The pool against a plain map of pages: one thread, a pool much smaller than its data, every kind
+//! of call.
 
 use std::collections::HashMap;
 
@@ -180,8 +181,8 @@ impl Model {
         }
     }
 
-    /// Everything committed was flushed: all of it is there afterwards. Growth alone may be lost, and what a file had reserved
-    /// ahead of its growth may be there, as zeros.
+    /// Everything committed was flushed: all of it is there afterwards. Growth alone may be lost,
+    /// and what a file had reserved ahead of its growth may be there, as zeros.
     fn crash(&mut self) {
         let image = self.world.disk.crash_image(self.rng.next());
         image.set_cached(self.rng.below(2) == 0);

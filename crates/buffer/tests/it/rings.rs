@@ -46,7 +46,8 @@ fn a_sequential_reader_finds_most_pages_read_ahead() {
             retry_blocking(|| world.pool.shared_with(page_of(1, block), &mut ring)).unwrap();
         assert_eq!(guard[24], block as u8);
     }
-    // Every page was brought in once at most: what was read ahead was not lost again before its turn.
+    // Every page was brought in once at most: what was read ahead was not lost again before its
+    // turn.
     assert!(
         world.pool.stats().reads <= 400,
         "{}",

@@ -1,8 +1,9 @@
 //! The pool with its threads, on a real log and a disk in memory, under schedules drawn by lot.
 //!
-//! Threads read, change, evict and miss pages of a pool that has not room for them, vanish while they wait, and write
-//! checkpoints. No change is lost, no read is torn, no page shows another's bytes, and nobody sleeps for ever. Threads that
-//! make a file longer than the pool, some of which vanish in the line for a frame, all get one.
+//! Threads read, change, evict and miss pages of a pool that has not room for them, vanish while
+//! they wait, and write checkpoints. No change is lost, no read is torn, no page shows another's
+//! bytes, and nobody sleeps for ever. Threads that make a file longer than the pool, some of which
+//! vanish in the line for a frame, all get one.
 
 use std::future::Future;
 use std::pin::pin;
@@ -129,7 +130,8 @@ impl Scene {
         self.changes[page.block() as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Latches two pages, in order, as a split does: a page that is missing starts the attempt over.
+    /// Latches two pages, in order, as a split does: a page that is missing starts the attempt
+    /// over.
     fn two_at_once(&self) {
         let (low, high) = (below(BLOCKS), below(BLOCKS));
         let pool = &self.world.pool;
@@ -193,7 +195,8 @@ impl Wake for Gone {
     fn wake(self: Arc<Self>) {}
 }
 
-/// Makes the file a page longer and changes that: it takes the page writer to make room for the next.
+/// Makes the file a page longer and changes that: it takes the page writer to make room for the
+/// next.
 fn grow(world: &World) {
     let pool = &world.pool;
     let blocks = retry_blocking(|| pool.extend(FileId(FILE), 1)).unwrap();

@@ -1,4 +1,5 @@
-//! Many threads, few frames: every page carries a pattern that tells when it is torn, lost or someone else's.
+//! Many threads, few frames: every page carries a pattern that tells when it is torn, lost or
+//! someone else's.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -15,7 +15,8 @@ pub(super) struct Content {
     data: Vec<u8>,
     /// The length that survives a crash for certain.
     durable_len: u64,
-    /// Sectors that differ, or may differ, from their durable bytes, with these. Numbers are offsets / SECTOR.
+    /// Sectors that differ, or may differ, from their durable bytes, with these. Numbers are
+    /// offsets / SECTOR.
     old: BTreeMap<usize, Old>,
     /// As `old`, but a failed sync has made the system believe that they are durable.
     lost: BTreeMap<usize, Old>,
@@ -106,7 +107,8 @@ impl Content {
                 .next_multiple_of(SECTOR),
             0,
         );
-        // All, none, or some: each of the extremes would hardly ever come from tossing for every sector.
+        // All, none, or some: each of the extremes would hardly ever come from tossing for every
+        // sector.
         let mood = rng.below(4);
         for (&sector, old) in self.old.iter().chain(&self.lost) {
             let undo = match mood {

@@ -329,8 +329,8 @@ fn agree(files: &RelFiles, model: &Model) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Against a model, with two handles for six files; and what was synced last survives a crash, some of it longer by
-    /// zeros, and a stop as it is.
+    /// Against a model, with two handles for six files; and what was synced last survives a crash,
+    /// some of it longer by zeros, and a stop as it is.
     #[test]
     fn a_model_of_files(ops in prop::collection::vec(op(), 1..60), seed in any::<u64>()) {
         let (sim, files) = simulated(2);

@@ -1,4 +1,5 @@
-//! Rows gathered and stored together: page by page into the heap, then into each index in the order of its keys.
+//! Rows gathered and stored together: page by page into the heap, then into each index in the order
+//! of its keys.
 
 use std::collections::HashSet;
 
@@ -35,8 +36,8 @@ pub struct Batch {
     /// Rows as stored, one after another, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Rows as values, as many as there are in the batch, then ones kept for their memory. Empty where no foreign key will
-    /// ask for them.
+    /// Rows as values, as many as there are in the batch, then ones kept for their memory. Empty
+    /// where no foreign key will ask for them.
     rows: Vec<Row>,
     lines: Vec<u64>,
     /// Bytes of values, those stored elsewhere included.
@@ -116,8 +117,8 @@ impl Batch {
         self.lines.len() >= MOST_ROWS || self.size >= MOST_BYTES
     }
 
-    /// Adds a row that came from `line`. False, and nothing added, where that takes waiting: for values too large for a row, or
-    /// those of an index's expressions.
+    /// Adds a row that came from `line`. False, and nothing added, where that takes waiting: for
+    /// values too large for a row, or those of an index's expressions.
     pub fn add_now(&mut self, row: &[Datum], line: u64, target: &Target) -> Result<bool> {
         if target.terms.iter().any(Option::is_some) {
             return Ok(false);
@@ -137,7 +138,8 @@ impl Batch {
         Ok(true)
     }
 
-    /// As [`add_now`](Self::add_now), waiting where it must: values too large for the row are stored now.
+    /// As [`add_now`](Self::add_now), waiting where it must: values too large for the row are
+    /// stored now.
     pub async fn add(
         &mut self,
         row: &[Datum],
@@ -260,8 +262,8 @@ impl Batch {
         Ok(tids)
     }
 
-    /// Makes the rows' entries in one index. The first row (in the input's order) whose key is there already is left in
-    /// `first_refused`.
+    /// Makes the rows' entries in one index. The first row (in the input's order) whose key is
+    /// there already is left in `first_refused`.
     async fn enter(
         &mut self,
         target: &Target,
@@ -293,7 +295,8 @@ impl Batch {
         let (mut next, mut end) = (0, 0);
         while next < entries.len() {
             let at = sorted[next].row;
-            // A row after one that is refused is not looked at any more; one before it may be refused instead.
+            // A row after one that is refused is not looked at any more; one before it may be
+            // refused instead.
             if matches!(first_refused, Some((first, _)) if *first <= at) {
                 next += 1;
                 continue;

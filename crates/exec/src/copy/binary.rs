@@ -128,8 +128,8 @@ impl BinaryReader {
         Ok(true)
     }
 
-    /// Fills `fields` with the next row, which is to have `expected` of them; false when more input is needed, or the data has
-    /// ended.
+    /// Fills `fields` with the next row, which is to have `expected` of them; false when more input
+    /// is needed, or the data has ended.
     pub fn next_row(&mut self, expected: usize, fields: &mut FieldRanges) -> Result<bool, BadRow> {
         if self.ended {
             return self.nothing_follows();

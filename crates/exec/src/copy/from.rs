@@ -1,7 +1,8 @@
 //! COPY … FROM: records become rows.
 //!
-//! A row that PostgreSQL would store in a batch is stored in one; where a default or the condition is volatile each row is
-//! stored before the next is read, so that such a function sees the rows before it.
+//! A row that PostgreSQL would store in a batch is stored in one; where a default or the condition
+//! is volatile each row is stored before the next is read, so that such a function sees the rows
+//! before it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -97,7 +98,8 @@ struct Formulas {
 }
 
 impl Formulas {
-    /// Whether rows are as the file has them. Defaults are of columns that it does not have, or marks.
+    /// Whether rows are as the file has them. Defaults are of columns that it does not have, or
+    /// marks.
     fn are_none(&self) -> bool {
         self.filter.is_none()
             && self.domains.is_empty()
@@ -148,7 +150,8 @@ struct Loading<'a> {
     /// Rows in the leaves' batches, and the outlet that the last of them went to.
     gathered: usize,
     last: usize,
-    /// The row in hand, and columns in it whose default is to be computed because the file says DEFAULT.
+    /// The row in hand, and columns in it whose default is to be computed because the file says
+    /// DEFAULT.
     row: Row,
     marked: Vec<usize>,
     stored: u64,
@@ -177,7 +180,8 @@ impl Load {
     /// Runs the load to its end; the number of rows stored.
     ///
     /// # Errors
-    /// 22P04 for input that is not in the format; what its values, constraints and indexes object to.
+    /// 22P04 for input that is not in the format; what its values, constraints and indexes object
+    /// to.
     pub async fn run(
         self,
         source: &mut Source,
@@ -477,7 +481,8 @@ impl Loading<'_> {
         Err(plan.placed(error, line, At::Value(&plan.columns[column].name, value)))
     }
 
-    /// The first value of the row in hand that its column's domain does not allow: by the column's number in the file, and why.
+    /// The first value of the row in hand that its column's domain does not allow: by the column's
+    /// number in the file, and why.
     async fn refused_by_domain(&mut self) -> Option<(usize, Error)> {
         for (at, checked) in &mut self.formulas.domains {
             if self.marked.contains(at) {
@@ -605,8 +610,8 @@ impl Loading<'_> {
         Ok(size)
     }
 
-    /// Completes the row in hand and takes it into the batch, unless the condition keeps it out. `text`: its line, if it has
-    /// one.
+    /// Completes the row in hand and takes it into the batch, unless the condition keeps it out.
+    /// `text`: its line, if it has one.
     async fn accept(&mut self, line: u64, text: Option<&[u8]>) -> Result<()> {
         let plan = self.plan;
         let at = text.map_or(At::Line, At::Text);
@@ -624,7 +629,8 @@ impl Loading<'_> {
         }
     }
 
-    /// The everyday row: nothing is computed for it, and nobody but the batch wants it. False, and nothing done, for another.
+    /// The everyday row: nothing is computed for it, and nobody but the batch wants it. False, and
+    /// nothing done, for another.
     fn add_plain(&mut self, line: u64) -> Result<bool> {
         let plan = self.plan;
         if !self.is_plain || !self.marked.is_empty() {
@@ -635,7 +641,8 @@ impl Loading<'_> {
         batch.add_now(&self.row, line, target)
     }
 
-    /// Defaults, condition and constraints of the row in hand, which is then added to the batch; false if it is kept out.
+    /// Defaults, condition and constraints of the row in hand, which is then added to the batch;
+    /// false if it is kept out.
     async fn complete(&mut self, line: u64) -> Result<bool> {
         let plan = self.plan;
         let env = self.cx.env;
@@ -695,8 +702,9 @@ impl Loading<'_> {
         Ok(false)
     }
 
-    /// Stores a row of an outlet at once where triggers see it, else adds it to the batch, which is then to be stored. `top`: the
-    /// row as the table has it that the statement names, where that is another.
+    /// Stores a row of an outlet at once where triggers see it, else adds it to the batch, which is
+    /// then to be stored. `top`: the row as the table has it that the statement names, where that
+    /// is another.
     async fn take(
         &mut self,
         outlet: usize,

@@ -4,8 +4,9 @@
 //! FROM: client or file ─► Splitter ─► record ─► fields ─► row ─► defaults, WHERE, checks ─► batch ─► heap, indexes
 //! TO:   plan ─► row ─► record ─► client or file
 //! ```
-//! Input comes in pieces with no regard to rows. Whatever the input, memory holds one piece, one record and one batch. The
-//! core is given back every millisecond, and a cancel is noticed as often.
+//! Input comes in pieces with no regard to rows. Whatever the input, memory holds one piece, one
+//! record and one batch. The core is given back every millisecond, and a cancel is noticed as
+//! often.
 
 mod batch;
 pub mod binary;
@@ -31,7 +32,8 @@ pub use to::Records;
 /// The longest record we take: PostgreSQL's limit for a line, a gigabyte.
 pub const MAX_RECORD: usize = (1 << 30) - 1;
 
-/// One record's fields, reused from record to record. Those without escapes and quotes stay where they are in the record.
+/// One record's fields, reused from record to record. Those without escapes and quotes stay where
+/// they are in the record.
 #[derive(Default)]
 pub struct Fields {
     fields: Vec<Field>,

@@ -1,8 +1,9 @@
 //! Cutting COPY's input into records.
 //!
-//! A record of text format ends at a line break that no backslash escapes; one of CSV at a line break outside quotes. The
-//! first line break seen decides what ends lines (`\n`, `\r\n` or `\r`), as PostgreSQL has it. `\.` alone on a line ends the
-//! data in text format; what follows it is not looked at.
+//! A record of text format ends at a line break that no backslash escapes; one of CSV at a line
+//! break outside quotes. The first line break seen decides what ends lines (`\n`, `\r\n` or `\r`),
+//! as PostgreSQL has it. `\.` alone on a line ends the data in text format; what follows it is not
+//! looked at.
 
 use std::ops::Range;
 
@@ -101,7 +102,8 @@ impl Splitter {
         self.line
     }
 
-    /// The next whole record without its line break; None when more input is needed, or none is left.
+    /// The next whole record without its line break; None when more input is needed, or none is
+    /// left.
     pub fn next_record(&mut self) -> Result<Option<Range<usize>>> {
         if self.ended {
             return Ok(None);
@@ -180,7 +182,8 @@ impl Splitter {
         }
     }
 
-    /// Passes a quote, an escape or a quoted line break; false where what follows must be known first.
+    /// Passes a quote, an escape or a quoted line break; false where what follows must be known
+    /// first.
     fn in_csv(&mut self, at: usize, byte: u8) -> bool {
         let mut passed = 1;
         if self.quoted && Some(byte) == self.escape {
@@ -284,7 +287,8 @@ mod tests {
     use super::*;
     use crate::copy::text::tests::options;
 
-    /// The records of `input` with their line numbers, fed in pieces of every size; the error, if there is one, last.
+    /// The records of `input` with their line numbers, fed in pieces of every size; the error, if
+    /// there is one, last.
     fn records(options: &CopyOptions, input: &str) -> Vec<(u64, String)> {
         let mut answers = Vec::new();
         for size in 1..=input.len() {

@@ -211,7 +211,8 @@ pub fn write_field(options: &CopyOptions, value: Option<&[u8]>, out: &mut Vec<u8
     out.extend_from_slice(rest);
 }
 
-/// Appends one field of a CSV record. `column`: its place in the record from 1; `alone`: it is the only one.
+/// Appends one field of a CSV record. `column`: its place in the record from 1; `alone`: it is the
+/// only one.
 pub fn write_csv_field(
     options: &CopyOptions,
     value: Option<&[u8]>,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use throng_txn::CancelFlag;
 use throng_types::Result;
 
-/// Work between two looks at the clock: rows, or kilobytes of them. Some tens of microseconds pass in all.
+/// Work between two looks at the clock: rows, or kilobytes of them. Some tens of microseconds pass
+/// in all.
 const TICKS: usize = 64;
 /// How long the core is held before others get their turn.
 const SLICE: Duration = Duration::from_millis(1);

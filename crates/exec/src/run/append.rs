@@ -1,4 +1,5 @@
-//! The rows of several tables, one table after another; tables that cannot have any are passed over.
+//! The rows of several tables, one table after another; tables that cannot have any are passed
+//! over.
 
 use throng_sql::plan::{Append, prune};
 

@@ -69,7 +69,8 @@ impl Execution {
         }
     }
 
-    /// As [`Execution::new`], with the operators of an earlier run if one was [retired](Execution::retire) on this core.
+    /// As [`Execution::new`], with the operators of an earlier run if one was
+    /// [retired](Execution::retire) on this core.
     pub fn again(plan: Arc<PlannedStatement>, work_mem: usize) -> Box<Execution> {
         match spare::take(&plan) {
             Some(mut spare) => {
@@ -126,9 +127,10 @@ impl Execution {
 
     /// The plan for as long as the operators live.
     fn static_plan(&self) -> &'static PlannedStatement {
-        // SAFETY: the statement is behind an `Arc` that `self` holds, so it stays where it is and is not changed (nobody
-        // has it mutably: `Arc` gives shared access only). The reference goes into operators kept in `self.root` and
-        // `self.memory`, which are private and dropped before `self.plan`, and into nothing else.
+        // SAFETY: the statement is behind an `Arc` that `self` holds, so it stays where it is and
+        // is not changed (nobody has it mutably: `Arc` gives shared access only). The reference
+        // goes into operators kept in `self.root` and `self.memory`, which are private and dropped
+        // before `self.plan`, and into nothing else.
         unsafe { &*Arc::as_ptr(&self.plan) }
     }
 
@@ -144,7 +146,8 @@ impl Execution {
         self.memory.counters.take()
     }
 
-    /// The part of this execution's `plan` that is being run: that of a write of WITH, or the statement's.
+    /// The part of this execution's `plan` that is being run: that of a write of WITH, or the
+    /// statement's.
     pub fn current<'p>(&self, plan: &'p PlannedStatement) -> &'p Plan {
         match self.stage {
             Some(slot) => &plan.subplans[slot as usize],
@@ -152,7 +155,8 @@ impl Execution {
         }
     }
 
-    /// What writes read their rows from: the input of the INSERT, UPDATE, DELETE or MERGE, else the whole plan.
+    /// What writes read their rows from: the input of the INSERT, UPDATE, DELETE or MERGE, else the
+    /// whole plan.
     fn row_source(&self) -> &'static Plan {
         let plan = self.current(self.static_plan());
         match &plan.node {
@@ -164,8 +168,8 @@ impl Execution {
         }
     }
 
-    /// From the start, over what the snapshot shows by now: of a statement that [changes one row](PlannedStatement::changes_one_row)
-    /// and has changed none.
+    /// From the start, over what the snapshot shows by now: of a statement that [changes one
+    /// row](PlannedStatement::changes_one_row) and has changed none.
     pub fn restart(&mut self) {
         self.root = None;
     }
@@ -180,8 +184,8 @@ impl Execution {
         self.written.len() >= self.plan.writes.len()
     }
 
-    /// The next write of WITH that has not been run, of those before the statement or of those `late`; it is what is run
-    /// from here on.
+    /// The next write of WITH that has not been run, of those before the statement or of those
+    /// `late`; it is what is run from here on.
     pub fn begin_write(&mut self, late: bool) -> Option<WithWrite> {
         let done = self.written.len();
         let next = match late {
@@ -194,7 +198,8 @@ impl Execution {
         Some(next)
     }
 
-    /// What the write that was begun returned, for those who read it. The statement itself is run next.
+    /// What the write that was begun returned, for those who read it. The statement itself is run
+    /// next.
     pub fn end_write(&mut self, rows: RowList) {
         let Some(slot) = self.stage.take() else {
             return;
@@ -264,7 +269,8 @@ impl Execution {
         self.memory.called();
     }
 
-    /// Lets the analytics pool run the parts that are its; `next` asks for them by [`super::Stop::Part`].
+    /// Lets the analytics pool run the parts that are its; `next` asks for them by
+    /// [`super::Stop::Part`].
     pub(crate) fn share_with(&mut self, pool: Pool) {
         self.root = None;
         self.pool = Some(Arc::new(pool));

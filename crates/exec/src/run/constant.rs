@@ -1,7 +1,8 @@
-//! Computing the constant parts of expressions before any row is met, as PostgreSQL's planner does: see
-//! [`throng_sql::plan::PlannedStatement::suspects`].
+//! Computing the constant parts of expressions before any row is met, as PostgreSQL's planner does:
+//! see [`throng_sql::plan::PlannedStatement::suspects`].
 //!
-//! AND, OR, CASE and COALESCE keep what they would not come to from being computed, where a constant tells.
+//! AND, OR, CASE and COALESCE keep what they would not come to from being computed, where a
+//! constant tells.
 
 use throng_sql::expr::Expr;
 use throng_sql::plan::{is_immutable, varies};
@@ -58,8 +59,8 @@ fn known(expr: &Expr, constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
     }
 }
 
-/// An expression whose operands are all computed. Their values stand for them: one that a constant decides (`a OR true`) may hold
-/// what is not.
+/// An expression whose operands are all computed. Their values stand for them: one that a constant
+/// decides (`a OR true`) may hold what is not.
 fn whole(expr: &Expr, constants: bool, cx: &mut Cx) -> Step<Option<Datum>> {
     let mut operands = Vec::new();
     expr.for_each_child(&mut |child| operands.push(child));

@@ -20,10 +20,11 @@ use crate::session::Effects;
 use crate::spill::RowList;
 use crate::store::Store;
 
-/// Work between two looks at the clock. A unit is about a row; some tens of microseconds pass in all.
+/// Work between two looks at the clock. A unit is about a row; some tens of microseconds pass in
+/// all.
 const TICKS: u32 = 128;
-/// How long a statement may hold its core before others get their turn: a few short statements long, so that one that reads
-/// much takes about its share of the core and not more.
+/// How long a statement may hold its core before others get their turn: a few short statements
+/// long, so that one that reads much takes about its share of the core and not more.
 const SLICE: Duration = Duration::from_micros(100);
 
 /// Bytes that an operator may have of what no file can take, where `work_mem` is less.
@@ -56,7 +57,8 @@ pub struct NodeCounters {
     pub first_nanos: u64,
 }
 
-/// Where a scan has found a row: of which table's entry, which version, and the slot that index entries name for it.
+/// Where a scan has found a row: of which table's entry, which version, and the slot that index
+/// entries name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub rel: RelId,
@@ -165,7 +167,8 @@ pub struct Cx<'a> {
     pub part: &'a mut Option<(u32, RowList)>,
     /// Operators that the analytics pool runs.
     pub parts: &'a [u32],
-    /// Expressions that are computed once for all rows, by number; those beyond are computed each time.
+    /// Expressions that are computed once for all rows, by number; those beyond are computed each
+    /// time.
     pub once: &'a mut [Option<Datum>],
     pub items: &'a mut ItemTables,
     /// Operands of the CASE expressions being evaluated.
@@ -201,7 +204,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// To be called for every row looked at: gives the core back when the slice is over, and notices a cancel.
+    /// To be called for every row looked at: gives the core back when the slice is over, and
+    /// notices a cancel.
     #[inline]
     pub fn tick(&mut self) -> Step<()> {
         self.turn.ticks -= 1;
@@ -229,8 +233,9 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// A value was made. 53200 for a long one while long values take more memory than they may; and whoever makes long values is
-    /// asked for the time at the next row: a hundred of them are seconds.
+    /// A value was made. 53200 for a long one while long values take more memory than they may; and
+    /// whoever makes long values is asked for the time at the next row: a hundred of them are
+    /// seconds.
     #[inline]
     pub fn weigh(&mut self, value: &Datum) -> Result<()> {
         self.meet(value);
@@ -270,7 +275,8 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// What an operator may keep, one so-manieth of `work_mem`, and bytes: where others of the statement keep the rest, it still gets on.
+/// What an operator may keep, one so-manieth of `work_mem`, and bytes: where others of the
+/// statement keep the rest, it still gets on.
 const LEAST_SHARE: (usize, usize) = (8, 64 << 10);
 
 /// 53200 for a value that takes as much as the allocator counts.
@@ -297,7 +303,8 @@ pub fn too_much_kept(limit: usize) -> Error {
 pub struct Kept(usize);
 
 impl Kept {
-    /// So many bytes more, if there is room for them: in what the statement may keep, or else in the operator's least share.
+    /// So many bytes more, if there is room for them: in what the statement may keep, or else in
+    /// the operator's least share.
     pub fn fits(&mut self, bytes: usize, cx: &mut Cx) -> bool {
         let least = (cx.limit / LEAST_SHARE.0).max(LEAST_SHARE.1);
         let fits =
@@ -314,7 +321,8 @@ impl Kept {
         *cx.used += bytes;
     }
 
-    /// So many bytes more of what must be in memory as a whole; 53200 past the most that this may be.
+    /// So many bytes more of what must be in memory as a whole; 53200 past the most that this may
+    /// be.
     pub fn need(&mut self, bytes: usize, cx: &mut Cx) -> Result<()> {
         let most = cx.limit.max(MOST_AS_A_WHOLE);
         self.insist(bytes, cx);

@@ -3,8 +3,8 @@
 use throng_access::btree::{BTree, LeafVersion};
 use throng_types::Tid;
 
-/// The rows of one leaf's entries that were found dead to everybody. Their entries are marked, so that later readers pass them
-/// over.
+/// The rows of one leaf's entries that were found dead to everybody. Their entries are marked, so
+/// that later readers pass them over.
 #[derive(Default)]
 pub struct DeadRows {
     leaf: Option<LeafVersion>,
@@ -12,7 +12,8 @@ pub struct DeadRows {
 }
 
 impl DeadRows {
-    /// So many are worth a latch before the leaf has been read to its end: a statement may end with any row, or change the leaf.
+    /// So many are worth a latch before the leaf has been read to its end: a statement may end with
+    /// any row, or change the leaf.
     const SOME: usize = 4;
 
     /// Entries of another leaf are in hand, or more of the same.

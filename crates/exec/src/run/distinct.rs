@@ -1,7 +1,8 @@
 //! DISTINCT and DISTINCT ON: the first row of each key.
 //!
-//! Keys that were seen are in memory. Where they do not fit, rows of further keys wait for the end of the input: they are then sorted
-//! by key, of which the first stays, and these by their number, for they come in the order of the input.
+//! Keys that were seen are in memory. Where they do not fit, rows of further keys wait for the end
+//! of the input: they are then sorted by key, of which the first stays, and these by their number,
+//! for they come in the order of the input.
 
 use throng_sql::expr::Expr;
 

@@ -1,7 +1,8 @@
 //! Expressions over a row.
 //!
-//! One walk of the tree, no compilation: what a row costs here is small beside fetching it. An evaluation that stops
-//! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
+//! One walk of the tree, no compilation: what a row costs here is small beside fetching it. An
+//! evaluation that stops (a subquery that waits for a page, a sequence) is simply done again from
+//! the start when its row is asked for again.
 
 use throng_sql::expr::{DomainRules, Expr, Once, Place};
 use throng_sql::func::{Cast, CastContext, Function, typmod};
@@ -19,7 +20,8 @@ pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
     Ok(eval(condition, row, cx)?.is_true())
 }
 
-/// Gives out a row that an operator has made, where it meets the operator's filter; `made` is false then, either way.
+/// Gives out a row that an operator has made, where it meets the operator's filter; `made` is false
+/// then, either way.
 pub fn show(
     filter: Option<&Expr>,
     pending: &mut Row,
@@ -349,7 +351,8 @@ fn call_spread(func: &'static Function, args: &[Expr], row: &[Datum], cx: &mut C
     offload::call(Callee::Spread(func), &values, site, cx)
 }
 
-/// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it unknown.
+/// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it
+/// unknown.
 fn connective(parts: &[Expr], row: &[Datum], cx: &mut Cx, decisive: bool) -> Step<Datum> {
     let mut unknown = false;
     for part in parts {

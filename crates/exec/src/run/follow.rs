@@ -1,4 +1,5 @@
-//! Reading heaps such that a serializable transaction's reads are followed; anybody else's cost one branch.
+//! Reading heaps such that a serializable transaction's reads are followed; anybody else's cost one
+//! branch.
 
 use throng_access::{Fetched, Heap, TupleBatch};
 use throng_buffer::Ring;
@@ -7,7 +8,8 @@ use throng_types::{BlockNo, Tid};
 
 use super::Step;
 
-/// The rows of a block that the snapshot shows. The whole table has been told of ([`Reads::relation`]) before.
+/// The rows of a block that the snapshot shows. The whole table has been told of
+/// ([`Reads::relation`]) before.
 pub fn scan_page(
     heap: &Heap,
     block: BlockNo,

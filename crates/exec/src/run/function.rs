@@ -118,7 +118,8 @@ impl Operator for FunctionScanOp {
     }
 }
 
-/// Set-returning functions in a select list: each input row gives as many rows as the longest of them.
+/// Set-returning functions in a select list: each input row gives as many rows as the longest of
+/// them.
 pub struct ProjectSetOp {
     input: BoxOperator,
     exprs: &'static [SetExpr],

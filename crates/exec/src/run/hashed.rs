@@ -1,7 +1,7 @@
 //! Rows by key: the table under hash joins, grouping and DISTINCT.
 //!
-//! A key is the ordered bytes of its values (`types::key`), in which equal values have equal bytes whatever their
-//! scale or sign of zero, so comparing and hashing are plain byte work.
+//! A key is the ordered bytes of its values (`types::key`), in which equal values have equal bytes
+//! whatever their scale or sign of zero, so comparing and hashing are plain byte work.
 
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
@@ -54,8 +54,8 @@ pub fn key_of(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx, key: &mut Key)
     Ok(whole)
 }
 
-/// Whether an equality's operands are equal exactly where their keys are: both sides are of one type,
-/// or of types whose values have the same keys.
+/// Whether an equality's operands are equal exactly where their keys are: both sides are of one
+/// type, or of types whose values have the same keys.
 pub fn is_equal_by_key(op: &Operator) -> bool {
     let is_int = |ty| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
     let is_float = |ty| matches!(ty, oid::FLOAT4 | oid::FLOAT8);
@@ -153,7 +153,8 @@ fn weigh_items(items: &[Datum], looks: &mut u32) -> usize {
 
 const END: u32 = u32::MAX;
 
-/// Rows with their keys, found by key; several rows may share one. Indices are stable, in order of insertion.
+/// Rows with their keys, found by key; several rows may share one. Indices are stable, in order of
+/// insertion.
 #[derive(Default)]
 pub struct RowTable {
     rows: Vec<Entry>,

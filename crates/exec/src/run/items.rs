@@ -1,7 +1,8 @@
 //! `left = ANY (array)` and `left <> ALL (array)`, answered from a hash table of the array's items.
 //!
-//! The table belongs to an array, not to an expression: an array that is met a second time is hashed, and found by its
-//! address while it is held here. So an array that each row brings anew costs a few comparisons of addresses.
+//! The table belongs to an array, not to an expression: an array that is met a second time is
+//! hashed, and found by its address while it is held here. So an array that each row brings anew
+//! costs a few comparisons of addresses.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -88,7 +89,8 @@ impl ItemTables {
         }
     }
 
-    /// Whether the value is among the items, which is unknown where a NULL decides. None where there is no table.
+    /// Whether the value is among the items, which is unknown where a NULL decides. None where
+    /// there is no table.
     fn find(&mut self, op: &Operator, value: &Datum, array: &Arc<Array>) -> Option<Option<bool>> {
         let blank_padded = op.right == oid::BPCHAR;
         let is_its =

@@ -1,16 +1,17 @@
 //! Running a plan: a tree of row operators that can stop anywhere and go on later.
 //!
-//! Promise: `next` never blocks. What it cannot have at once — a page, a row lock, a turn on the core — it asks for by
-//! returning [`Stop`], after leaving its state such that calling `next` again goes on exactly there. The session awaits
-//! what is asked and calls again; nothing on the way holds a latch.
+//! Promise: `next` never blocks. What it cannot have at once — a page, a row lock, a turn on the
+//! core — it asks for by returning [`Stop`], after leaving its state such that calling `next` again
+//! goes on exactly there. The session awaits what is asked and calls again; nothing on the way
+//! holds a latch.
 //!
 //! ```text
 //! session ──► drive ──next──► Limit ──next──► HashJoin ──next──► SeqScan ──► heap page
 //!               ▲                                                   │
 //!               └──────────── Err(Stop::Wait(page 17)) ◄────────────┘     await, then next again
 //! ```
-//! Rules for an operator: what it has taken from its input stays in `self` until it is done with it; expressions may be
-//! evaluated again for the same row; an error ends the statement.
+//! Rules for an operator: what it has taken from its input stays in `self` until it is done with
+//! it; expressions may be evaluated again for the same row; an error ends the statement.
 
 pub mod aggregate;
 pub mod append;
@@ -61,7 +62,8 @@ pub enum Stop {
     Lock(LockRequest),
     /// A user's function must be run first; the answer is left among the effects.
     Call(Box<routine::CallRequest>),
-    /// A value must be computed by another thread first; it is left where the evaluation looks for it.
+    /// A value must be computed by another thread first; it is left where the evaluation looks for
+    /// it.
     Long(Box<Long>),
     /// The analytics pool must run this part of the plan first; its rows are left in [`Cx::part`].
     Part(&'static throng_sql::plan::Plan),
@@ -123,8 +125,9 @@ pub trait Operator {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool>;
     /// Starts over, with the outer values as they are now in `cx`.
     fn rewind(&mut self, cx: &mut Cx);
-    /// Makes ready for another run of the statement, under another snapshot and with other parameters: no row stays, and no
-    /// more memory than a few short rows take. False from operators that are rather made anew.
+    /// Makes ready for another run of the statement, under another snapshot and with other
+    /// parameters: no row stays, and no more memory than a few short rows take. False from
+    /// operators that are rather made anew.
     fn reset(&mut self) -> bool {
         false
     }

@@ -1,7 +1,9 @@
-//! A part of a plan that the analytics pool runs by itself: a big aggregate below operators that run here.
+//! A part of a plan that the analytics pool runs by itself: a big aggregate below operators that
+//! run here.
 //!
-//! The pool is asked when the first row is, and the part's rows, few as they are an aggregate's, are kept. Where nobody can
-//! ask it (a function's body, a recheck), the part runs here as any other.
+//! The pool is asked when the first row is, and the part's rows, few as they are an aggregate's,
+//! are kept. Where nobody can ask it (a function's body, a recheck), the part runs here as any
+//! other.
 
 use throng_sql::plan::Plan;
 

@@ -1,14 +1,15 @@
 //! `left op ANY (subquery)` and `ALL`, over the rows that the subquery has given.
 //!
-//! Where equality decides, the rows are found by key, from tables made when they are first asked. A row with NULLs is
-//! found by the columns that both it and the question have:
+//! Where equality decides, the rows are found by key, from tables made when they are first asked. A
+//! row with NULLs is found by the columns that both it and the question have:
 //!
 //! ```text
 //! question (1, NULL, 3)     tables[NULL in column 2]    keys are columns 1 and 3 of rows without NULL,
 //!                                                       column 3 of rows with NULL in column 1, …
 //! ```
-//! so each question looks once for each set of columns that are NULL in some row. Else the rows are gone through one by
-//! one. Either may take longer than a turn: how far it came is kept, and the next try goes on from there.
+//! so each question looks once for each set of columns that are NULL in some row. Else the rows are
+//! gone through one by one. Either may take longer than a turn: how far it came is kept, and the
+//! next try goes on from there.
 
 use std::collections::HashSet;
 
@@ -46,7 +47,8 @@ struct Table {
     nulls: Nulls,
     /// Which columns are NULL in some row.
     patterns: Vec<Nulls>,
-    /// The number of the row's pattern, and the columns that are NULL neither in it nor in the question.
+    /// The number of the row's pattern, and the columns that are NULL neither in it nor in the
+    /// question.
     keys: HashSet<Box<[u8]>, FixedState>,
     /// These many rows are in it.
     made: usize,
@@ -69,7 +71,8 @@ pub struct Question<'a> {
 }
 
 impl Answers {
-    /// Whether the comparison holds for a row, with SQL's three values. `kept` is charged for what is kept.
+    /// Whether the comparison holds for a row, with SQL's three values. `kept` is charged for what
+    /// is kept.
     pub fn answer(
         &mut self,
         question: &Question<'_>,

@@ -6,8 +6,9 @@
 //!                        ▼
 //! term, reading the work table ──► rows ──► given on, and kept … until a step gives none
 //! ```
-//! UNION passes over rows that were given before. At most two steps' rows are kept, and with UNION the keys of all. A row
-//! is given on as it is made, so a recursion without end serves a LIMIT, and gives way and heeds a cancel like any operator.
+//! UNION passes over rows that were given before. At most two steps' rows are kept, and with UNION
+//! the keys of all. A row is given on as it is made, so a recursion without end serves a LIMIT, and
+//! gives way and heeds a cancel like any operator.
 
 use throng_sql::expr::Expr;
 use throng_sql::plan::RecursiveUnion;

@@ -44,7 +44,8 @@ pub fn field(base: &Datum, index: usize, fields: &[(Oid, Text)], value: Datum) -
     Datum::Record(record.into())
 }
 
-/// The array with one item replaced. One of one dimension grows to have the subscript, with NULLs between.
+/// The array with one item replaced. One of one dimension grows to have the subscript, with NULLs
+/// between.
 pub fn item(base: &Datum, element: Oid, at: &[i32], value: Datum) -> Result<Datum> {
     let empty = Array::from_items(element, vec![]);
     let array = match base {
@@ -145,7 +146,8 @@ pub fn slice(
     grown(array, dim, lower, upper, items)
 }
 
-/// The items between subscripts, which then count from 1; dimensions without bounds are there whole.
+/// The items between subscripts, which then count from 1; dimensions without bounds are there
+/// whole.
 pub fn taken(array: &Array, bounds: &[(Option<i32>, Option<i32>)]) -> Datum {
     let none = || Datum::array(Array::from_items(array.element, vec![]));
     if bounds.len() > array.dims.len() || array.dims.is_empty() {

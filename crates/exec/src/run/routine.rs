@@ -1,15 +1,15 @@
 //! Users' functions in expressions and in FROM.
 //!
-//! An evaluation cannot run statements: it stops ([`Stop::Call`]), whoever drives it has the function's body run, and the
-//! evaluation is done again and finds the answer among its effects.
+//! An evaluation cannot run statements: it stops ([`Stop::Call`]), whoever drives it has the
+//! function's body run, and the evaluation is done again and finds the answer among its effects.
 //!
 //! ```text
 //! SELECT f(a) + g(a)     f(1)                     stop, the body of f runs      log: [f(1) = 2]
 //! again                  f(1) is 2, g(1)          stop, the body of g runs      log: [f(1) = 2, g(1) = 3]
 //! again                  5                        the row is done: the log is emptied
 //! ```
-//! Arguments that may be others when they are computed again (`f(random())`) are not: the call's answer is found by the place
-//! of the call, and of the log where its arguments began.
+//! Arguments that may be others when they are computed again (`f(random())`) are not: the call's
+//! answer is found by the place of the call, and of the log where its arguments began.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -22,10 +22,12 @@ use super::{Cx, Operator, Row, Step, empty, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
 
-/// Turns stored rows into a scan's output rows: first what the filter reads, the rest only of the rows that it shows.
+/// Turns stored rows into a scan's output rows: first what the filter reads, the rest only of the
+/// rows that it shows.
 struct Decoder {
     table: Rc<Table>,
-    /// Columns of the table that the filter reads and the others, ascending, each with its place in the output.
+    /// Columns of the table that the filter reads and the others, ascending, each with its place in
+    /// the output.
     filtered: Vec<(usize, usize)>,
     others: Vec<(usize, usize)>,
     /// System columns.
@@ -34,7 +36,8 @@ struct Decoder {
     /// So many of a row's first bytes are enough for all of them.
     reach: usize,
     values: Row,
-    /// The version that `values` is being made of, and whether the filter shows it: large values may have to be waited for.
+    /// The version that `values` is being made of, and whether the filter shows it: large values
+    /// may have to be waited for.
     making: Option<(Tid, bool)>,
     reading: Fetch,
 }
@@ -86,7 +89,8 @@ impl Decoder {
         self.reading = Fetch::default();
     }
 
-    /// Fills `row` from the stored bytes; false if the filter keeps it out. Called again for the same row where it had to wait.
+    /// Fills `row` from the stored bytes; false if the filter keeps it out. Called again for the
+    /// same row where it had to wait.
     fn take(&mut self, tid: Tid, bytes: &[u8], cx: &mut Cx, row: &mut Row) -> Step<bool> {
         let external = RowLayout::has_external(bytes);
         let mut shown = match self.making {
@@ -345,7 +349,8 @@ pub struct IndexScanOp {
     plan: &'static IndexScan,
     index: Rc<Index>,
     decoder: Decoder,
-    /// Ranges still to read after the one in hand, the next one last; None before they are computed.
+    /// Ranges still to read after the one in hand, the next one last; None before they are
+    /// computed.
     ranges: Option<Vec<KeyRange>>,
     /// Kept for the next look-up.
     cursor: Option<Cursor>,
@@ -394,7 +399,8 @@ impl IndexScanOp {
         }
     }
 
-    /// Finds out what is to be read. A look-up by equality, as most are, is done in the room that the last one left.
+    /// Finds out what is to be read. A look-up by equality, as most are, is done in the room that
+    /// the last one left.
     fn begin(&mut self, cx: &mut Cx) -> Step<()> {
         let is_equality = |matching: &KeyMatch| matches!(matching, KeyMatch::Eq(_));
         let is_look_up = |span: &KeySpan| {

@@ -9,8 +9,9 @@
 //! | INTERSECT ALL / INTERSECT | a right twin is left to use up / exists, first time only |
 //! | EXCEPT ALL / EXCEPT | no right twin is left to use up / exists, first time only |
 //!
-//! Counts are in memory. Where they do not fit, rows of further kinds wait for the end of both sides, when they are sorted, the right
-//! side's before the left's: what is said of a kind is then known when its rows come.
+//! Counts are in memory. Where they do not fit, rows of further kinds wait for the end of both
+//! sides, when they are sorted, the right side's before the left's: what is said of a kind is then
+//! known when its rows come.
 
 use throng_sql::query::SetOp;
 use throng_types::{Datum, SqlType};
@@ -104,7 +105,8 @@ impl SetOperation {
         }
     }
 
-    /// Whether a row with the current key is shown; false, too, of one that is to wait, which is taken.
+    /// Whether a row with the current key is shown; false, too, of one that is to wait, which is
+    /// taken.
     fn shows(&mut self, row: &mut Row, cx: &mut Cx) -> Step<bool> {
         if (self.op, self.all) == (SetOp::Union, true) {
             return Ok(true);

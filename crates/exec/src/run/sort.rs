@@ -1,4 +1,5 @@
-//! ORDER BY: rows gathered, sorted by their key's ordered bytes, given out. Rows with equal keys keep the order they came in.
+//! ORDER BY: rows gathered, sorted by their key's ordered bytes, given out. Rows with equal keys
+//! keep the order they came in.
 
 use throng_sql::expr::SortKey;
 use throng_types::Datum;

@@ -1,7 +1,8 @@
 //! Operators of statements that have ended, kept by each core for the next run of the same plan.
 //!
-//! A look-up by key takes about as long as making its operators does, so those of plans that run again and again are not made
-//! anew. What is kept is empty: it holds no row, and of each plan there is one at most.
+//! A look-up by key takes about as long as making its operators does, so those of plans that run
+//! again and again are not made anew. What is kept is empty: it holds no row, and of each plan
+//! there is one at most.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Subqueries inside expressions.
 //!
-//! A subquery without correlation runs once and its answer is kept for the statement; a correlated one runs for each row
-//! whose arguments differ from the last, or for each row if it is volatile. A run that stops half-way stays where it is
-//! and goes on when the same expression is evaluated again: of a volatile one the effects of the evaluation in hand tell.
+//! A subquery without correlation runs once and its answer is kept for the statement; a correlated
+//! one runs for each row whose arguments differ from the last, or for each row if it is volatile. A
+//! run that stops half-way stays where it is and goes on when the same expression is evaluated
+//! again: of a volatile one the effects of the evaluation in hand tell.
 
 use throng_sql::expr::{Expr, ParamId};
 use throng_sql::expr::{SubPlanKind, SubPlanRef};
@@ -141,11 +142,13 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             }
         }
     }
-    // The outer values are set at each try: another use of the same parameters may have come between.
+    // The outer values are set at each try: another use of the same parameters may have come
+    // between.
     for ((param, _), value) in sub.args.iter().zip(&plan.args) {
         cx.outer[param.0 as usize] = value.clone();
     }
-    // What the subquery's rows do is done when they are; what this row's other expressions did is not.
+    // What the subquery's rows do is done when they are; what this row's other expressions did is
+    // not.
     let outside = cx.env.effects.enter();
     let complete = plan.complete(enough(&sub.kind), cx);
     cx.env.effects.leave(outside);

@@ -1,5 +1,5 @@
-//! What a data directory is brought to when a server starts on it: definitions of an earlier form are made those of today,
-//! and databases that it should have are made.
+//! What a data directory is brought to when a server starts on it: definitions of an earlier form
+//! are made those of today, and databases that it should have are made.
 
 use std::sync::Arc;
 
@@ -91,7 +91,8 @@ async fn make_templates(engine: &Arc<Engine>) -> Result<()> {
         (builtin::TEMPLATE0, "template0", false),
     ];
     let comment = |oid: Oid| catalog.comment(class::DATABASE, oid, 0);
-    // A superuser may have dropped one; what was said of the first database tells that they were made.
+    // A superuser may have dropped one; what was said of the first database tells that they were
+    // made.
     if comment(builtin::DATABASE).is_some() || catalog.databases().len() > 1 {
         return Ok(());
     }

@@ -1,9 +1,9 @@
-//! Looking at tables for statistics: a sample of the rows of a sample of the blocks, what is said of their columns, and the
-//! definition it becomes.
+//! Looking at tables for statistics: a sample of the rows of a sample of the blocks, what is said
+//! of their columns, and the definition it becomes.
 //!
-//! A table with children is looked at twice: its own rows, and a sample of all tables' rows, each giving as many as its
-//! part of the pages. What rows say of a column that nobody wants to be looked at (`SET STATISTICS 0`, a list of others in ANALYZE)
-//! stays what it was.
+//! A table with children is looked at twice: its own rows, and a sample of all tables' rows, each
+//! giving as many as its part of the pages. What rows say of a column that nobody wants to be
+//! looked at (`SET STATISTICS 0`, a list of others in ANALYZE) stays what it was.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -178,7 +178,8 @@ impl Session {
         (targets.max().unwrap_or(0) * ROWS_A_TARGET).max(LEAST)
     }
 
-    /// A page was read, or a column looked at: others on this core get their turn, and whoever waits for a lock that is held here.
+    /// A page was read, or a column looked at: others on this core get their turn, and whoever
+    /// waits for a lock that is held here.
     async fn turn(&self, held: &[Oid], cost: u32, manner: &Manner<'_>) -> Result<()> {
         self.handle.cancel_flag().check()?;
         tokio::task::yield_now().await;
@@ -241,7 +242,8 @@ impl Session {
         Ok(columns)
     }
 
-    /// What a column's sampled values say. Those of a large sample are sorted beside the event loop.
+    /// What a column's sampled values say. Those of a large sample are sorted beside the event
+    /// loop.
     async fn column_statistics(
         &self,
         ty: Oid,
@@ -310,7 +312,8 @@ impl Session {
         Ok(all)
     }
 
-    /// Reads as many blocks as rows are wanted, or all; the rows are drawn from all that are met there.
+    /// Reads as many blocks as rows are wanted, or all; the rows are drawn from all that are met
+    /// there.
     async fn sample(
         &self,
         def: &Arc<TableDef>,
@@ -352,7 +355,8 @@ impl Session {
                     None => rows.push(row),
                 }
             }
-            // No two blocks need be of one moment, and a snapshot that is held keeps what is replaced meanwhile.
+            // No two blocks need be of one moment, and a snapshot that is held keeps what is
+            // replaced meanwhile.
             snapshot.move_on();
             self.turn(&[def.oid], PAGE_COST, manner).await?;
         }
@@ -375,7 +379,8 @@ fn gave_way() -> Error {
     Error::new(state::QUERY_CANCELED, "canceling autovacuum task")
 }
 
-/// A snapshot that counts, on the page looked at, what transactions have made or ended there that it does not know to have committed.
+/// A snapshot that counts, on the page looked at, what transactions have made or ended there that
+/// it does not know to have committed.
 struct Watched<'a> {
     sys: &'a TxnSystem,
     snapshot: Rc<Snapshot>,
@@ -383,7 +388,8 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Whether what a transaction did, of which the snapshot sees nothing, has been or may be committed.
+    /// Whether what a transaction did, of which the snapshot sees nothing, has been or may be
+    /// committed.
     fn may_count(&self, xid: Xid) -> bool {
         xid != Xid::NONE && self.sys.status(xid) != XidStatus::Aborted
     }

@@ -1,5 +1,5 @@
-//! What every statement asks of the settings, read when one of them has changed: a session has hundreds, each on a cache line of
-//! its own.
+//! What every statement asks of the settings, read when one of them has changed: a session has
+//! hundreds, each on a cache line of its own.
 
 use std::time::Duration;
 

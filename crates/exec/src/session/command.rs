@@ -1,4 +1,5 @@
-//! Statements that neither read rows nor define anything: transactions, settings, cursors, maintenance.
+//! Statements that neither read rows nor define anything: transactions, settings, cursors,
+//! maintenance.
 
 use throng_sql::catalog::builtin;
 use throng_sql::command::{Command, Discard, TransactionModes};

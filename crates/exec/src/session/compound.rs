@@ -1,4 +1,5 @@
-//! Statements that are made of others: those about a prepared one, and CREATE SCHEMA with what is made in it.
+//! Statements that are made of others: those about a prepared one, and CREATE SCHEMA with what is
+//! made in it.
 
 use std::time::Instant;
 

@@ -1,6 +1,8 @@
-//! Settings as every way of setting them reaches them: SET, RESET, `set_config` and what a function's definition sets.
+//! Settings as every way of setting them reaches them: SET, RESET, `set_config` and what a
+//! function's definition sets.
 //!
-//! Most lie in the session's [settings](throng_sql::settings); the transaction's modes and the session's roles lie with those.
+//! Most lie in the session's [settings](throng_sql::settings); the transaction's modes and the
+//! session's roles lie with those.
 
 use throng_sql::catalog::builtin;
 use throng_sql::command::TransactionModes;

@@ -1,4 +1,5 @@
-//! Constraints whose checks wait: SET CONSTRAINTS, and what is due when a transaction ends or a table is changed.
+//! Constraints whose checks wait: SET CONSTRAINTS, and what is due when a transaction ends or a
+//! table is changed.
 
 use throng_sql::catalog::Catalog;
 use throng_types::{Oid, Result};

@@ -57,7 +57,8 @@ fn table_of(item: &FromItem, wanted: throng_sql::expr::RelId) -> Option<Arc<Tabl
     }
 }
 
-/// Adds to a query's columns where its rows are: in the tables it locks, or in the one that it reads.
+/// Adds to a query's columns where its rows are: in the tables it locks, or in the one that it
+/// reads.
 pub(super) fn with_places(query: &mut BoundQuery, catalog: &Arc<Catalog>) -> Option<Places> {
     let QueryKind::Select(query) = &mut query.kind else {
         return None;
@@ -158,7 +159,8 @@ fn not_simple(cursor: &str, table: &str) -> Error {
 }
 
 impl Session {
-    /// Finds where the cursor of a statement's WHERE CURRENT OF stands; the statement is about to run.
+    /// Finds where the cursor of a statement's WHERE CURRENT OF stands; the statement is about to
+    /// run.
     pub(super) async fn find_position(
         &self,
         plan: &PlannedStatement,

@@ -1,8 +1,8 @@
-//! Plans made for a prepared statement's parameters, where `plan_cache_mode` is `force_custom_plan` or the values choose among
-//! many partitions.
+//! Plans made for a prepared statement's parameters, where `plan_cache_mode` is `force_custom_plan`
+//! or the values choose among many partitions.
 //!
-//! Otherwise a prepared statement has one plan, which knows no values: the setting is looked at when it changes, and a
-//! statement that runs by the usual way tests one flag.
+//! Otherwise a prepared statement has one plan, which knows no values: the setting is looked at
+//! when it changes, and a statement that runs by the usual way tests one flag.
 
 use std::sync::Arc;
 
@@ -14,8 +14,9 @@ use throng_types::{Datum, Error, Result};
 use super::Session;
 use super::prepared::Prepared;
 
-/// Among more partitions than this a statement that is planned once does not choose by its parameters' values: it is planned for
-/// them. Planning for a few takes as long as locking and passing over this many.
+/// Among more partitions than this a statement that is planned once does not choose by its
+/// parameters' values: it is planned for them. Planning for a few takes as long as locking and
+/// passing over this many.
 pub(super) const MOST_UNKNOWN: usize = 64;
 
 /// Whether prepared statements are planned anew for each of their parameters' values.

@@ -13,8 +13,8 @@ use super::Session;
 use crate::database::Database;
 use crate::objects;
 
-/// How often, and how many times, a database is looked at for sessions that are about to leave it: five seconds, as in
-/// PostgreSQL's `CountOtherDBBackends`.
+/// How often, and how many times, a database is looked at for sessions that are about to leave it:
+/// five seconds, as in PostgreSQL's `CountOtherDBBackends`.
 const PAUSE: Duration = Duration::from_millis(100);
 const LOOKS: usize = 50;
 
@@ -23,7 +23,8 @@ fn no_database(oid: Oid) -> Error {
     Error::new(state::INVALID_CATALOG_NAME, message)
 }
 
-/// What a new database has of its template: everything but what rows are kept in, of which there must be nothing.
+/// What a new database has of its template: everything but what rows are kept in, of which there
+/// must be nothing.
 fn copied(template: &Database) -> Result<Vec<Object>> {
     let catalog = template.catalog();
     let own = |object: &&Object| {

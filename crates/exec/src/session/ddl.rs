@@ -1,10 +1,12 @@
-//! Definitions: changed in a copy of the catalog, carried out on files and rows, published when the transaction commits.
+//! Definitions: changed in a copy of the catalog, carried out on files and rows, published when the
+//! transaction commits.
 //!
 //! 1. Lock what is named.
 //! 2. Apply to a copy; lock what the change reached and the names it takes.
 //! 3. If others published meanwhile, begin again from their catalog.
 //! 4. Do the work on files and rows.
-//! 5. Keep the copy as this transaction's catalog; commit writes the changed objects and publishes them.
+//! 5. Keep the copy as this transaction's catalog; commit writes the changed objects and publishes
+//!    them.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -137,8 +139,8 @@ impl DdlHost for Host<'_> {
     }
 }
 
-/// How a definition locks the tables it is about: readers go on beside a foreign key that comes, writers too beside one
-/// whose rows are checked.
+/// How a definition locks the tables it is about: readers go on beside a foreign key that comes,
+/// writers too beside one whose rows are checked.
 fn strength(ddl: &Ddl) -> LockMode {
     let of = |action: &AlterTable| match action {
         AlterTable::ValidateConstraint { .. } => LockMode::ShareUpdateExclusive,
@@ -291,7 +293,8 @@ fn locks_over(uses: &[ViewUse], catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     relations.map(|oid| (oid, LockMode::AccessShare)).collect()
 }
 
-/// The types that users made which a definition is about, and how they are locked: whoever uses one keeps it from going.
+/// The types that users made which a definition is about, and how they are locked: whoever uses one
+/// keeps it from going.
 fn types_of(ddl: &Ddl) -> Vec<(Oid, LockMode)> {
     let is_type = |kind| matches!(kind, TargetKind::Type | TargetKind::Domain);
     let of_target = |target: &Target| is_type(target.kind).then_some(target.oid);
@@ -333,7 +336,8 @@ fn type_lock(ty: Oid) -> LockTag {
     }
 }
 
-/// The lock that stands for a relation's name: two sessions that take one name come one after the other.
+/// The lock that stands for a relation's name: two sessions that take one name come one after the
+/// other.
 fn name_lock(schema: Oid, name: &str) -> LockTag {
     let hash = FixedState::default().hash_one((schema.0, name)) as u32;
     LockTag::Object {
@@ -348,8 +352,9 @@ fn views_changed(changes: &[Change], before: &Catalog) -> Vec<Oid> {
     oids.filter(|oid| before.view(*oid).is_some()).collect()
 }
 
-/// The locks that stand for rows of catalogs which have no lock of their kind's: two that change one come one after the other,
-/// as they would wait for each other's row in PostgreSQL. All rights on an object are its row's.
+/// The locks that stand for rows of catalogs which have no lock of their kind's: two that change
+/// one come one after the other, as they would wait for each other's row in PostgreSQL. All rights
+/// on an object are its row's.
 fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<LockTag> {
     use builtin::class;
     let row = |class, object| Some(LockTag::Object { class, object });
@@ -651,7 +656,8 @@ impl Session {
         Ok(None)
     }
 
-    /// What serializable transactions have read of a file that goes they have read of the table that stays.
+    /// What serializable transactions have read of a file that goes they have read of the table
+    /// that stays.
     fn carry_reads(&self, file: FileId, before: &Catalog, edited: &Catalog) -> Result<()> {
         let txn = &self.transaction()?.txn;
         if !txn.is_read(file) {

@@ -1,5 +1,5 @@
-//! Parameters that clients declare as of a domain, or as arrays of one: statements see what the domain is made over, and the
-//! values that come must be the domain's.
+//! Parameters that clients declare as of a domain, or as arrays of one: statements see what the
+//! domain is made over, and the values that come must be the domain's.
 
 use std::borrow::Cow;
 

@@ -171,7 +171,8 @@ impl SessionHost<'_> {
         })
     }
 
-    /// A table or an index of partitions, itself first, up to the one that is no partition; none for others.
+    /// A table or an index of partitions, itself first, up to the one that is no partition; none
+    /// for others.
     fn lineage_of(&self, relation: Oid) -> Vec<Oid> {
         let mut found = Vec::new();
         if let Some(table) = self.catalog.table(relation) {
@@ -310,8 +311,8 @@ impl SessionHost<'_> {
         index.column(place).unwrap_or_default().into()
     }
 
-    /// What a column of a table is computed by, or gets by default, or the condition of a partial index, as the session would write
-    /// it; any other text as it is.
+    /// What a column of a table is computed by, or gets by default, or the condition of a partial
+    /// index, as the session would write it; any other text as it is.
     fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             // A view has defaults of its own.

@@ -92,7 +92,8 @@ impl Session {
         self.detach(table, partition, Detach::Finish).await
     }
 
-    /// Locks the tables whose foreign keys lose a part with the partition: what checks that part's rows goes.
+    /// Locks the tables whose foreign keys lose a part with the partition: what checks that part's
+    /// rows goes.
     async fn lock_who_points(&mut self, partition: Oid) -> Result<()> {
         let catalog = self.definitions();
         let txn = &self.transaction()?.txn;
@@ -119,7 +120,8 @@ impl Session {
         }
     }
 
-    /// 23503 if a row of a foreign key's table points at a row of `partition`; `catalog`: in which it is one.
+    /// 23503 if a row of a foreign key's table points at a row of `partition`; `catalog`: in which
+    /// it is one.
     pub(super) async fn check_points_elsewhere(
         &self,
         constraint: Oid,

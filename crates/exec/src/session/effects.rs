@@ -1,7 +1,7 @@
 //! What a function has done that must not be done twice when its row is evaluated again.
 //!
-//! An expression that stops (see [`crate::run`]) is evaluated again from its start. A function that had an effect before
-//! the stop finds here that it had it:
+//! An expression that stops (see [`crate::run`]) is evaluated again from its start. A function that
+//! had an effect before the stop finds here that it had it:
 //!
 //! ```text
 //! pg_sleep(1), pg_sleep(2)   log: [until 1]                    stop, wait
@@ -144,7 +144,8 @@ impl Effects {
         self.at.get()
     }
 
-    /// What the call at this place gave, if it was answered; its arguments' effects are passed over with it.
+    /// What the call at this place gave, if it was answered; its arguments' effects are passed over
+    /// with it.
     pub fn answer_at(&self, wanted: CallPlace) -> Option<Option<Arc<CallResult>>> {
         let log = self.log.borrow();
         let mut answers = log.iter().enumerate().skip(self.at.get());
@@ -187,7 +188,8 @@ impl Effects {
         }
     }
 
-    /// What was computed for the call at this place, if it is what `fits`; its arguments' effects are passed over with it.
+    /// What was computed for the call at this place, if it is what `fits`; its arguments' effects
+    /// are passed over with it.
     pub fn computed_at(
         &self,
         wanted: CallPlace,

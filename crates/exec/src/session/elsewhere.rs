@@ -1,4 +1,5 @@
-//! Queries that run on the analytics pool, whole or in part: which ones, and how their rows come back.
+//! Queries that run on the analytics pool, whole or in part: which ones, and how their rows come
+//! back.
 
 use std::sync::Arc;
 

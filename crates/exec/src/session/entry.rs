@@ -33,7 +33,8 @@ pub(super) fn may_enter(catalog: &Catalog, role: &Role) -> Result<()> {
     Ok(())
 }
 
-/// 53300 where a role or a database has more sessions than it may have, the one that begins among them.
+/// 53300 where a role or a database has more sessions than it may have, the one that begins among
+/// them.
 pub(super) fn must_be_few_enough(engine: &Engine, catalog: &Catalog, role: &Role) -> Result<()> {
     if role.superuser {
         return Ok(());

@@ -1,4 +1,5 @@
-//! EXPLAIN: a plan as PostgreSQL lays it out, in text or JSON; with ANALYZE, with what each operator did.
+//! EXPLAIN: a plan as PostgreSQL lays it out, in text or JSON; with ANALYZE, with what each
+//! operator did.
 
 mod deparse;
 
@@ -232,8 +233,8 @@ fn relations(plan: &Plan) -> usize {
 }
 
 impl Shown {
-    /// Writes what parameters are computed from in their place, by their numbers; of the others, once nobody knows more, the
-    /// numbers.
+    /// Writes what parameters are computed from in their place, by their numbers; of the others,
+    /// once nobody knows more, the numbers.
     fn name_params(&mut self, known: &[(u32, String)]) {
         for (_, detail) in &mut self.details {
             *detail = deparse::with_params(detail, known, known.is_empty());
@@ -743,7 +744,8 @@ fn write_triggers(
     out.push_str(&format!(",\n    \"Triggers\": [{shown}\n    ]"));
 }
 
-/// Takes a statement's rows and does nothing with them: EXPLAIN ANALYZE shows only how they came to be.
+/// Takes a statement's rows and does nothing with them: EXPLAIN ANALYZE shows only how they came to
+/// be.
 pub(super) struct Discard;
 
 impl Client for Discard {

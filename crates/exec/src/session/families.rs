@@ -1,4 +1,5 @@
-//! Which tables a statement takes for the children of others, where that is not what the definitions say.
+//! Which tables a statement takes for the children of others, where that is not what the
+//! definitions say.
 //!
 //! | when | a table's children are |
 //! | --- | --- |
@@ -50,7 +51,8 @@ impl Families {
 }
 
 impl Session {
-    /// Takes the locks that a plan needs with these values of its parameters; without values, all that it may need.
+    /// Takes the locks that a plan needs with these values of its parameters; without values, all
+    /// that it may need.
     pub(super) async fn lock_plan(&self, plan: &PlannedStatement, values: &[Datum]) -> Result<()> {
         if plan.leaf_locks.is_empty() {
             return self.lock_tables(&plan.locks).await;
@@ -83,8 +85,8 @@ impl Session {
         Ok(locks.into_iter().collect())
     }
 
-    /// Takes the locks of a plan: those of tables that are named before those of their children, each in order of oid so that plans
-    /// do not deadlock on them.
+    /// Takes the locks of a plan: those of tables that are named before those of their children,
+    /// each in order of oid so that plans do not deadlock on them.
     pub(super) async fn lock_families(&self, txn: &Txn, locks: &[(Oid, TableLock)]) -> Result<()> {
         if let [(table, mode)] = locks {
             return txn.lock_relation(*table, lock_mode(*mode)).await;

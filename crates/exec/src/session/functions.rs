@@ -1,4 +1,5 @@
-//! Functions that the session answers: privileges, sizes, signals, advisory locks, sleep, server facts.
+//! Functions that the session answers: privileges, sizes, signals, advisory locks, sleep, server
+//! facts.
 //!
 //! What describes catalog objects as SQL is in [`super::describe`].
 
@@ -269,7 +270,8 @@ impl SessionHost<'_> {
             .detail(format!("This operation is not supported for {kinds}."))
     }
 
-    /// What `pg_dump` asks of a sequence: where its counter stands, and whether that value was given out.
+    /// What `pg_dump` asks of a sequence: where its counter stands, and whether that value was
+    /// given out.
     fn sequence_data(&self, sequence: Oid) -> EvalResult {
         let (value, called) = match self.counter(sequence)? {
             Some(counter) => (counter.value.into(), counter.called.into()),
@@ -343,7 +345,8 @@ impl SessionHost<'_> {
         }
     }
 
-    /// Whether there is a built-in object of that oid, of the kind that a function of visibility asks for.
+    /// Whether there is a built-in object of that oid, of the kind that a function of visibility
+    /// asks for.
     fn is_built_in(&self, name: &str, object: Oid) -> bool {
         match name {
             "pg_table_is_visible" => listed::index(object).is_some(),
@@ -488,7 +491,8 @@ impl SessionHost<'_> {
         Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).detail(detail))
     }
 
-    /// The sessions that keep this one from a lock: holders of it, and those before it in its queue.
+    /// The sessions that keep this one from a lock: holders of it, and those before it in its
+    /// queue.
     pub(super) fn pids_blocking(&self, pid: u32) -> Vec<i32> {
         let pids = self.session.engine.sys.blocking_pids(pid);
         pids.into_iter().map(|pid| pid as i32).collect()

@@ -208,7 +208,8 @@ impl<'a> SessionHost<'a> {
         Ok(first)
     }
 
-    /// Functions of that name, and of those arguments where they are given: the first along the path for each arguments.
+    /// Functions of that name, and of those arguments where they are given: the first along the
+    /// path for each arguments.
     pub(super) fn procedures_named(
         &self,
         name: &throng_sql::parse::ast::Name,

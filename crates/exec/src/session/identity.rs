@@ -1,9 +1,9 @@
 //! What an object is called that a catalog and a number name: `pg_describe_object`,
 //! `pg_identify_object` and `pg_identify_object_as_address`.
 //!
-//! One look at the catalog gives an [`Identity`], of which each of the three tells a part. A catalog
-//! of which nothing is kept here has no objects, and so no names; one whose objects have no names
-//! here is an error.
+//! One look at the catalog gives an [`Identity`], of which each of the three tells a part. A
+//! catalog of which nothing is kept here has no objects, and so no names; one whose objects have no
+//! names here is an error.
 
 use std::sync::Arc;
 

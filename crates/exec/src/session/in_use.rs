@@ -1,4 +1,5 @@
-//! Relations that this session's statements under way have open, which no definition of the session may change under them.
+//! Relations that this session's statements under way have open, which no definition of the session
+//! may change under them.
 //!
 //! ```text
 //! a statement starts ──► Using ──────── its plan is in the list ────────► its run is dropped
@@ -6,8 +7,9 @@
 //! a definition       ──► Using ──────── its tables, while rows are read or written for it
 //! a trigger's call   ──► (its call is known anyway: `TriggerCalls`)
 //! ```
-//! Locks do not help here: a session never waits for its own. The list costs a statement a count; a definition looks through
-//! it. Which commands look, and what they are called, is PostgreSQL's `CheckTableNotInUse`.
+//! Locks do not help here: a session never waits for its own. The list costs a statement a count; a
+//! definition looks through it. Which commands look, and what they are called, is PostgreSQL's
+//! `CheckTableNotInUse`.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -82,7 +84,8 @@ impl Drop for Using {
     }
 }
 
-/// The relations that a definition names, and what messages call it; empty where it may come under a running statement.
+/// The relations that a definition names, and what messages call it; empty where it may come under
+/// a running statement.
 fn named(ddl: &Ddl) -> Vec<(&'static str, Oid)> {
     match ddl {
         Ddl::AlterTable { table, .. }
@@ -119,7 +122,8 @@ fn named(ddl: &Ddl) -> Vec<(&'static str, Oid)> {
 }
 
 impl Session {
-    /// 55006 where a definition names what a statement of this session has open, or has triggers' events waiting.
+    /// 55006 where a definition names what a statement of this session has open, or has triggers'
+    /// events waiting.
     pub(super) fn must_be_free(&self, ddl: &Ddl, catalog: &Catalog) -> Result<()> {
         for (what, relation) in named(ddl) {
             self.must_be_unused(what, relation, catalog)?;
@@ -131,7 +135,8 @@ impl Session {
         Ok(())
     }
 
-    /// The same of what the definition came to besides: children that change with their parent, and all that is dropped.
+    /// The same of what the definition came to besides: children that change with their parent, and
+    /// all that is dropped.
     pub(super) fn must_be_free_too(
         &self,
         ddl: &Ddl,

@@ -16,8 +16,8 @@ use super::transaction::Block;
 use super::{Session, now};
 
 impl Session {
-    /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the idle-in-transaction
-    /// timeout.
+    /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the
+    /// idle-in-transaction timeout.
     pub async fn interrupted(&self) -> Error {
         let idle = self.idle_limit();
         let flag = self.handle.cancel_flag();
@@ -92,8 +92,8 @@ impl Session {
         }
     }
 
-    /// A message of the extended protocol begins to be worked on. Its statement's time runs from the first one on, until one was
-    /// executed.
+    /// A message of the extended protocol begins to be worked on. Its statement's time runs from
+    /// the first one on, until one was executed.
     pub(super) fn message_began(&mut self, text: &str) -> Result<()> {
         self.still_in_time()?;
         let deadline = self.handle.cancel_flag().deadline();

@@ -1,4 +1,5 @@
-//! What the server's log tells of sessions and their statements, as the settings ask for it. Nothing here runs where they do not.
+//! What the server's log tells of sessions and their statements, as the settings ask for it.
+//! Nothing here runs where they do not.
 
 use std::time::Instant;
 

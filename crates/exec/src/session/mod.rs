@@ -4,8 +4,8 @@
 //! simple_query ─► parse ─► for each statement: bind ─► plan ─► run ─► rows and a tag to the client
 //! parse ─► prepared statement        bind ─► portal        execute ─► run, perhaps in parts
 //! ```
-//! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has gone), it leaves a
-//! session that can only be closed, and closing rolls back.
+//! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has
+//! gone), it leaves a session that can only be closed, and closing rolls back.
 
 mod address;
 mod adopt;
@@ -131,11 +131,12 @@ impl From<&RoleDef> for Role {
     }
 }
 
-/// A catalog that all cores share, counted once for a session: a statement that takes it writes nothing that other cores read.
+/// A catalog that all cores share, counted once for a session: a statement that takes it writes
+/// nothing that other cores read.
 pub(crate) type SharedCatalog = Rc<Arc<Catalog>>;
 
-/// What most statements touch comes first, close together: with a crowd of sessions little of one is still in a core's cache when its
-/// next statement comes.
+/// What most statements touch comes first, close together: with a crowd of sessions little of one
+/// is still in a core's cache when its next statement comes.
 #[repr(C)]
 pub struct Session {
     pub(crate) engine: Arc<Engine>,
@@ -217,15 +218,16 @@ fn steer_waits(entry: &SessionEntry, settings: &SessionSettings) {
 
 impl Session {
     /// # Errors
-    /// 53300 when there are too many; 28000 for a role that may not log in; 3D000 where there is no such database, 55000 where
-    /// it takes nobody, 42501 for a role that may not connect; what is wrong with `options`.
+    /// 53300 when there are too many; 28000 for a role that may not log in; 3D000 where there is no
+    /// such database, 55000 where it takes nobody, 42501 for a role that may not connect; what is
+    /// wrong with `options`.
     pub fn new(engine: Arc<Engine>, login: Login) -> Result<Session> {
         let admission = engine.admit()?;
         Session::begun(engine, login, admission, CLIENT_BACKEND)
     }
 
-    /// A session that does the server's own work, as the superuser that there always is: nobody is at its other end, and
-    /// no setting of a role or database steers it.
+    /// A session that does the server's own work, as the superuser that there always is: nobody is
+    /// at its other end, and no setting of a role or database steers it.
     ///
     /// # Errors
     /// 3D000 for a database that has just gone; others of [`Session::new`] would be a bug.
@@ -396,7 +398,8 @@ impl Session {
         self.handle.pid() as i32
     }
 
-    /// Where its waits are seen. Whatever the session does is to run in [`throng_observe::accounted`] with this.
+    /// Where its waits are seen. Whatever the session does is to run in
+    /// [`throng_observe::accounted`] with this.
     pub fn waits(&self) -> Arc<SessionWaits> {
         self.handle.entry().waits().clone()
     }
@@ -406,7 +409,8 @@ impl Session {
         self.handle.entry().clone()
     }
 
-    /// Has what most statements touch of it brought into the core's cache, for a statement that is about to come.
+    /// Has what most statements touch of it brought into the core's cache, for a statement that is
+    /// about to come.
     #[inline]
     pub fn fetch_ahead(&self) {
         fetch_span_ahead(self, TOUCHED);
@@ -445,8 +449,8 @@ impl Session {
         }
     }
 
-    /// Runs all statements of a string, each with its rows and tag; one implicit transaction around those that are in no
-    /// block.
+    /// Runs all statements of a string, each with its rows and tag; one implicit transaction around
+    /// those that are in no block.
     pub async fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
         // A simple query closes the unnamed portal and forgets the unnamed statement.
         self.portals.get_mut().drop_unnamed();
@@ -470,8 +474,8 @@ impl Session {
         ran
     }
 
-    /// The last statement of a string is done when what it did is committed: what that says comes before its tag, and the tag only if
-    /// it went well.
+    /// The last statement of a string is done when what it did is committed: what that says comes
+    /// before its tag, and the tag only if it went well.
     async fn end_string(&mut self, client: &mut dyn Client) -> Result<()> {
         let ended = self.end_implicit().await;
         if ended.is_ok() && self.unsaid.is_empty() {
@@ -485,7 +489,8 @@ impl Session {
         ended
     }
 
-    /// An error as the client is told it: with the names of types that users made, which the statement's catalog knows.
+    /// An error as the client is told it: with the names of types that users made, which the
+    /// statement's catalog knows.
     pub fn spelled(&self, mut error: Error) -> Error {
         let own = self.transaction.as_ref();
         let own = own.and_then(Transaction::own_catalog);
@@ -764,7 +769,8 @@ impl Session {
         found.map_err(|_| no_portal(name))
     }
 
-    /// Runs one bound command to its end; `text` is how it was written, `sql` all that was written with it.
+    /// Runs one bound command to its end; `text` is how it was written, `sql` all that was written
+    /// with it.
     async fn run_bound(
         &mut self,
         statement: BoundStatement,

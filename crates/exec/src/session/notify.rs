@@ -1,4 +1,5 @@
-//! LISTEN, UNLISTEN and NOTIFY as a transaction's doings: they take effect when it commits, and are told when it is over.
+//! LISTEN, UNLISTEN and NOTIFY as a transaction's doings: they take effect when it commits, and are
+//! told when it is over.
 
 use std::collections::HashSet;
 
@@ -115,8 +116,9 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// To be called right before `txn` commits: has the commit tell what the transaction said, and listens and unlistens as
-    /// it said, so that the session hears itself and misses nothing that commits from here on.
+    /// To be called right before `txn` commits: has the commit tell what the transaction said, and
+    /// listens and unlistens as it said, so that the session hears itself and misses nothing that
+    /// commits from here on.
     pub(super) fn commit_notifications(&mut self, txn: &Txn) -> Result<()> {
         if self.outbox.get_mut().is_empty() {
             return Ok(());

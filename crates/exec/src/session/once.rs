@@ -1,5 +1,6 @@
-//! A statement of the extended protocol that runs at once: its Bind came with an Execute for all rows and with Sync, as most drivers
-//! send them. Outside a block a portal ends with Sync, so nobody could come back to this one, and none is made.
+//! A statement of the extended protocol that runs at once: its Bind came with an Execute for all
+//! rows and with Sync, as most drivers send them. Outside a block a portal ends with Sync, so
+//! nobody could come back to this one, and none is made.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,8 +32,9 @@ impl Once {
 }
 
 impl Session {
-    /// As [`bind`](Self::bind) of the unnamed portal to a statement, for [`run_once`](Self::run_once). None where there is to be a
-    /// portal: of commands, of what shares its transaction with other statements, and where something is to be waited for first.
+    /// As [`bind`](Self::bind) of the unnamed portal to a statement, for
+    /// [`run_once`](Self::run_once). None where there is to be a portal: of commands, of what
+    /// shares its transaction with other statements, and where something is to be waited for first.
     pub fn bind_once<'p>(
         &mut self,
         statement: &str,
@@ -71,7 +73,8 @@ impl Session {
         }))
     }
 
-    /// Runs it to its end and tells its rows and its tag. Its transaction ends with [`sync`](Self::sync).
+    /// Runs it to its end and tells its rows and its tag. Its transaction ends with
+    /// [`sync`](Self::sync).
     pub async fn run_once(&mut self, once: Once, client: &mut dyn Client) -> Result<()> {
         let plan = self.plan_of_once(&once).await?;
         let logged = self

@@ -5,10 +5,11 @@
 //! catalog version, role,  ├──▶ Known: parameters, columns, plan
 //! settings that matter ───┘
 //! ```
-//! Each event loop has its own, so looking a statement up takes no lock and writes nothing that another core reads; a
-//! statement is parsed and planned once a core. Whatever a plan depends on is part of its key: a plan is never invalidated, it is
-//! not found any more. What is not found any more goes with its generation: when the young one is full it becomes the old
-//! one, and what is used again before the next turn comes back from there (a second chance at the cost of one move).
+//! Each event loop has its own, so looking a statement up takes no lock and writes nothing that
+//! another core reads; a statement is parsed and planned once a core. Whatever a plan depends on is
+//! part of its key: a plan is never invalidated, it is not found any more. What is not found any
+//! more goes with its generation: when the young one is full it becomes the old one, and what is
+//! used again before the next turn comes back from there (a second chance at the cost of one move).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -140,7 +141,8 @@ pub(super) struct PlanKey {
 }
 
 impl Hash for PlanKey {
-    /// In three steps, for each statement takes them: two fields a word, and `own`, which hardly ever tells two keys apart, left out.
+    /// In three steps, for each statement takes them: two fields a word, and `own`, which hardly
+    /// ever tells two keys apart, left out.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         state.write_u64(self.catalog);
@@ -149,7 +151,8 @@ impl Hash for PlanKey {
     }
 }
 
-/// The settings that plans depend on: where names are sought, how constants are read, which paths are allowed.
+/// The settings that plans depend on: where names are sought, how constants are read, which paths
+/// are allowed.
 #[derive(Clone, Debug, PartialEq)]
 struct PlanSettings {
     texts: [String; 4],
@@ -182,7 +185,8 @@ impl PlanSettings {
     }
 }
 
-/// A statement's name in the cache: its text and the types of its parameters. Reused from statement to statement.
+/// A statement's name in the cache: its text and the types of its parameters. Reused from statement
+/// to statement.
 pub(super) fn name_of(sql: &str, types: &[SqlType], name: &mut String) {
     name.clear();
     name.push_str(sql);
@@ -224,13 +228,14 @@ impl Generation {
 /// What a generation may take, by [`estimated_bytes`].
 const GENERATION_BYTES: usize = 16 << 20;
 
-/// A statement with its tree, its bound form and its plan: measured at 3 to 6 kB for those of pgbench and TPC-C, of 50 to
-/// 300 bytes of text.
+/// A statement with its tree, its bound form and its plan: measured at 3 to 6 kB for those of
+/// pgbench and TPC-C, of 50 to 300 bytes of text.
 fn estimated_bytes(name: &str) -> usize {
     3000 + 20 * name.len()
 }
 
-/// More combinations of settings than sessions go through; past them the list begins anew, and so does the cache.
+/// More combinations of settings than sessions go through; past them the list begins anew, and so
+/// does the cache.
 const MOST_COMBINATIONS: usize = 1000;
 
 /// One core's cache.

@@ -44,11 +44,13 @@ pub(crate) struct Portal {
     outlives: bool,
     /// Under how many savepoints it was made.
     level: usize,
-    /// What gives the same rows again: of a cursor that may be read backwards though its rows are not kept.
+    /// What gives the same rows again: of a cursor that may be read backwards though its rows are
+    /// not kept.
     again: Option<Box<Again>>,
     /// Where a cursor's rows come from, told by columns that no client sees.
     pub places: Option<Places>,
-    /// The row that was given last, where it tells its place; empty before the first and after the last.
+    /// The row that was given last, where it tells its place; empty before the first and after the
+    /// last.
     last: Row,
     /// When it was declared.
     pub made_at: i64,
@@ -74,8 +76,8 @@ pub(crate) struct CursorKind {
 enum State {
     Ready,
     Running(Pooled<Run>),
-    /// Rows are kept, all of them or those read so far: of SCROLL, of WITH HOLD once its transaction has committed, of writes
-    /// that were asked for a part of their rows.
+    /// Rows are kept, all of them or those read so far: of SCROLL, of WITH HOLD once its
+    /// transaction has committed, of writes that were asked for a part of their rows.
     Stored(Stored),
     Done,
     /// An error ended it, in a part of the transaction that was then undone.
@@ -102,7 +104,8 @@ impl Portal {
         }
     }
 
-    /// Whether undoing what came after savepoint number `at` leaves it: one made before stays where it stands.
+    /// Whether undoing what came after savepoint number `at` leaves it: one made before stays where
+    /// it stands.
     pub fn outlives_savepoint(&self, at: usize) -> bool {
         self.outlives || self.level <= at
     }
@@ -144,7 +147,8 @@ const MOST_PORTALS: usize = 10_000;
 /// A cursor's statement is shown with the text around it that is no longer than this.
 const LONGEST_SHOWN: usize = 64 << 10;
 
-/// A session's portals by name. The unnamed one, which drivers use for each statement, is kept apart: it needs no name.
+/// A session's portals by name. The unnamed one, which drivers use for each statement, is kept
+/// apart: it needs no name.
 #[derive(Default)]
 pub(super) struct Portals {
     unnamed: Option<Pooled<Portal>>,
@@ -197,13 +201,15 @@ impl Portals {
         }
     }
 
-    /// Savepoint number `at` and those after it are no more: what was made under them belongs to what is around.
+    /// Savepoint number `at` and those after it are no more: what was made under them belongs to
+    /// what is around.
     pub fn released(&mut self, at: usize) {
         let all = self.unnamed.iter_mut().chain(self.named.values_mut());
         all.for_each(|portal| portal.level = portal.level.min(at));
     }
 
-    /// The transaction is about to commit: what ends with it is closed, and held cursors read no table any more.
+    /// The transaction is about to commit: what ends with it is closed, and held cursors read no
+    /// table any more.
     pub fn committing(&mut self) {
         self.retain(|portal| portal.kind.hold);
         let held = self.unnamed.iter_mut().chain(self.named.values_mut());
@@ -343,7 +349,8 @@ impl Session {
         Ok(())
     }
 
-    /// Starts the portal that Bind made of a query and Execute has not met yet: FETCH and MOVE may be the first to.
+    /// Starts the portal that Bind made of a query and Execute has not met yet: FETCH and MOVE may
+    /// be the first to.
     pub(super) async fn start_if_ready(&mut self, name: &str) -> Result<()> {
         let is_ready = |p: &Portal| matches!(p.state, State::Ready);
         if !self.portals.borrow().get(name).is_some_and(is_ready) {
@@ -522,8 +529,8 @@ impl Session {
         Ok(())
     }
 
-    /// The transaction is about to commit: what cursors WITH HOLD have not given yet is kept. Of one that may be read backwards
-    /// all its rows are.
+    /// The transaction is about to commit: what cursors WITH HOLD have not given yet is kept. Of
+    /// one that may be read backwards all its rows are.
     pub(super) async fn hold_cursors(&self) -> Result<()> {
         let to_hold = |portals: &Portals| {
             let mut all = portals.named.iter();
@@ -584,8 +591,8 @@ impl Session {
         }
     }
 
-    /// A cursor over a query, whose parameters are the command's values. Where a function that changes nothing opens it, it sees what
-    /// its `caller` does.
+    /// A cursor over a query, whose parameters are the command's values. Where a function that
+    /// changes nothing opens it, it sees what its `caller` does.
     pub(super) async fn open_cursor(
         &self,
         name: String,
@@ -624,7 +631,8 @@ impl Session {
         if let (Some(_), Some(command)) = (caller, plan.changes()) {
             return Err(not_volatile(command));
         }
-        // Who follows rows from the versions that it sees needs those after them, and the caller may not have kept them.
+        // Who follows rows from the versions that it sees needs those after them, and the caller
+        // may not have kept them.
         let sees = caller.filter(|_| rows == Rows::Given);
         let run = self.start_seeing(plan.clone(), values.clone(), rows, sees)?;
         let again = (backwards && reads_backwards).then(|| {
@@ -754,8 +762,8 @@ impl Session {
         self.advance_counted(portal, limit_of(give), client).await
     }
 
-    /// Has all rows of a cursor there, and it where it is among them, so that it can be read backwards; false where its
-    /// plan does not allow that.
+    /// Has all rows of a cursor there, and it where it is among them, so that it can be read
+    /// backwards; false where its plan does not allow that.
     async fn store_again(&self, portal: &mut Portal, client: &mut dyn Client) -> Result<bool> {
         let Some(again) = portal.again.take() else {
             return Ok(false);

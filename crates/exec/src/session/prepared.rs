@@ -1,4 +1,5 @@
-//! Prepared statements: understood once for each catalog and each set of settings that matter, or found understood.
+//! Prepared statements: understood once for each catalog and each set of settings that matter, or
+//! found understood.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -106,7 +107,8 @@ fn format_of(formats: &[i16], at: usize) -> i16 {
     }
 }
 
-/// Whether reading a long value of a type is more than taking it as it comes. Domains ask the session.
+/// Whether reading a long value of a type is more than taking it as it comes. Domains ask the
+/// session.
 fn takes_long(ty: SqlType) -> bool {
     let as_it_comes = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BYTEA | oid::UNKNOWN);
     !as_it_comes && !declared::is_of_domain(ty)
@@ -128,7 +130,8 @@ fn value_of(eval: EvalContext<'_>, bytes: &[u8], format: i16, ty: SqlType) -> Re
 }
 
 impl Session {
-    /// Whether Parse is to know what a statement's names mean; those of other commands are looked up when they run.
+    /// Whether Parse is to know what a statement's names mean; those of other commands are looked
+    /// up when they run.
     fn is_understood_at_once(&self, statement: &Statement) -> bool {
         use Statement as S;
         match statement {
@@ -146,7 +149,8 @@ impl Session {
         Some(prepared?.known().params.clone())
     }
 
-    /// 53200 where there are more prepared statements than anybody uses: a loop may prepare for ever.
+    /// 53200 where there are more prepared statements than anybody uses: a loop may prepare for
+    /// ever.
     pub(super) fn has_room_to_prepare(&self) -> Result<()> {
         const MOST: usize = 20_000;
         match self.prepared.borrow().len() < MOST {
@@ -188,7 +192,8 @@ impl Session {
         }
     }
 
-    /// Binds a statement to know its parameters, and plans it, if it is one that has a plan, to know its columns.
+    /// Binds a statement to know its parameters, and plans it, if it is one that has a plan, to
+    /// know its columns.
     pub(super) fn understand(
         &self,
         sql: &str,
@@ -254,7 +259,8 @@ impl Session {
         }
     }
 
-    /// What Bind knows of a statement: which rows a command shows may have changed since it was parsed.
+    /// What Bind knows of a statement: which rows a command shows may have changed since it was
+    /// parsed.
     pub(super) fn known_of_bind(&self, known: Rc<Known>) -> Result<Rc<Known>> {
         match known.statement.as_deref() {
             Some(Statement::Fetch { .. }) => {
@@ -302,7 +308,8 @@ impl Session {
         }
     }
 
-    /// What a text of the extended protocol means: as the core knows it, or by parsing and understanding it.
+    /// What a text of the extended protocol means: as the core knows it, or by parsing and
+    /// understanding it.
     pub(super) async fn known_text(
         &mut self,
         sql: &str,
@@ -367,7 +374,8 @@ impl Session {
         })
     }
 
-    /// The plan of a prepared data statement, its tables locked; None where it is to be planned for its values.
+    /// The plan of a prepared data statement, its tables locked; None where it is to be planned for
+    /// its values.
     pub(super) async fn plan_of(
         &mut self,
         prepared: &Prepared,
@@ -388,7 +396,8 @@ impl Session {
         }
     }
 
-    /// What is known of a statement as things are now. 0A000 where it would have other columns than it was told to have.
+    /// What is known of a statement as things are now. 0A000 where it would have other columns than
+    /// it was told to have.
     pub(super) async fn current(&mut self, prepared: &Prepared, key: PlanKey) -> Result<Rc<Known>> {
         if let Some(known) = self.is_current(prepared, key) {
             return Ok(known);
@@ -406,7 +415,8 @@ impl Session {
         (of == key && !known.is_outgrown(&self.engine.store)).then_some(known)
     }
 
-    /// What a Bind waits for that cannot be done at once: the statement is understood anew, or a parameter is long.
+    /// What a Bind waits for that cannot be done at once: the statement is understood anew, or a
+    /// parameter is long.
     pub async fn wait_to_bind<'p>(
         &mut self,
         statement: &str,
@@ -454,8 +464,8 @@ impl Session {
         Ok(now)
     }
 
-    /// The values of a Bind message, and which of them are [read elsewhere](Self::read_long_parameter), for reading them may take
-    /// long.
+    /// The values of a Bind message, and which of them are [read
+    /// elsewhere](Self::read_long_parameter), for reading them may take long.
     pub(super) fn read_parameters<'v>(
         &self,
         known: &Known,
@@ -550,7 +560,8 @@ impl Session {
             let Some(plan) = &known.plan else {
                 break (key, known);
             };
-            // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
+            // What was understood stays as it is while the transaction lasts, and its snapshot is
+            // of now.
             if self.lock_planned(plan, &[], version).await? {
                 let transaction = self.transaction()?;
                 transaction.used.set(true);
@@ -598,7 +609,8 @@ impl Session {
     }
 }
 
-/// An int4 or int8 in a few plain digits, as most parameters of a crowd are; None: to be read as any other value.
+/// An int4 or int8 in a few plain digits, as most parameters of a crowd are; None: to be read as
+/// any other value.
 fn plain_integer(bytes: &[u8], format: i16, ty: SqlType) -> Option<Datum> {
     /// So many fit either type.
     const DIGITS: usize = 9;

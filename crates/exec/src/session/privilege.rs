@@ -1,4 +1,5 @@
-//! `has_…_privilege` and `pg_has_role`, and rights on sequences, which are looked at when their functions run.
+//! `has_…_privilege` and `pg_has_role`, and rights on sequences, which are looked at when their
+//! functions run.
 
 use throng_sql::catalog::acl::{Kind, right};
 use throng_sql::catalog::{Relation, SequenceDef, Through};
@@ -63,7 +64,8 @@ impl SessionHost<'_> {
         }
     }
 
-    /// `has_…_privilege([role,] object, …, privileges)`: whether one of them is there. NULL for an object that is not.
+    /// `has_…_privilege([role,] object, …, privileges)`: whether one of them is there. NULL for an
+    /// object that is not.
     pub(super) fn has_privilege(&self, what: &str, args: &[Datum]) -> EvalResult {
         let columns = usize::from(what == "column");
         let (role, rest) = match args.len() == 2 + columns {

@@ -137,8 +137,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Understands a shape met for the first time. That one cannot be understood by itself is known from then on too: its
-    /// texts are run as they are, and complain as they should.
+    /// Understands a shape met for the first time. That one cannot be understood by itself is known
+    /// from then on too: its texts are run as they are, and complain as they should.
     #[cold]
     async fn learn_shape(&mut self, shape: &Shape) -> Result<Knowledge> {
         let parsed = self.parsed(shape.text()).await;
@@ -163,8 +163,9 @@ impl Session {
         known
     }
 
-    /// Whether the constants of a statement may decide how it is run: which indexes on expressions and of a part of the rows
-    /// serve it, or, where it takes long anyway, in which order its tables are read.
+    /// Whether the constants of a statement may decide how it is run: which indexes on expressions
+    /// and of a part of the rows serve it, or, where it takes long anyway, in which order its
+    /// tables are read.
     fn asks_for_constants(&mut self, known: &Known) -> bool {
         /// A statement that costs more is planned each time.
         const DEAR: f64 = 1000.0;
@@ -192,8 +193,8 @@ impl Session {
         self.lock_families(txn, locks).await
     }
 
-    /// Takes the locks that a plan of the definitions of `version` needs. False if the definitions are others by then: while a lock
-    /// was waited for, what it protects may have become another.
+    /// Takes the locks that a plan of the definitions of `version` needs. False if the definitions
+    /// are others by then: while a lock was waited for, what it protects may have become another.
     pub(super) async fn lock_planned(
         &self,
         plan: &PlannedStatement,
@@ -265,7 +266,8 @@ impl Session {
         })
     }
 
-    /// Fails where a constant part of a plan does without parameters, as the planner of PostgreSQL at Bind.
+    /// Fails where a constant part of a plan does without parameters, as the planner of PostgreSQL
+    /// at Bind.
     pub(super) fn check_at_bind(&mut self, known: &Known, params: &[Datum]) -> Result<()> {
         let Some(plan) = known.plan.as_ref().filter(|plan| plan.fails_at_bind) else {
             return Ok(());
@@ -532,8 +534,9 @@ impl KeptRows {
     }
 }
 
-/// Runs a statement within another: a write to its end, a query until it has given `most` rows; how many rows there were, and those that
-/// are kept. Where none is wanted a query runs to its end all the same, for what it may do.
+/// Runs a statement within another: a write to its end, a query until it has given `most` rows; how
+/// many rows there were, and those that are kept. Where none is wanted a query runs to its end all
+/// the same, for what it may do.
 pub(super) async fn run_within(
     execution: &mut Execution,
     cx: &write::Context<'_>,
@@ -663,7 +666,8 @@ async fn settle(
     }
 }
 
-/// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for until the next attempt.
+/// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for
+/// until the next attempt.
 pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> Result<()> {
     // Answers are noted where the evaluation has stopped, before it begins again.
     let stop = match stop {
@@ -787,7 +791,8 @@ pub(super) fn as_text(fields: Vec<Field>) -> Arc<RowShape> {
     Arc::new(RowShape::new(fields, formats))
 }
 
-/// The format of each of `count` columns from the codes of a message: none is text for all, one is for all.
+/// The format of each of `count` columns from the codes of a message: none is text for all, one is
+/// for all.
 pub(super) fn formats_of(codes: &[i16], count: usize) -> Result<Vec<Format>> {
     let format = |code: i16| match code {
         0 => Ok(Format::Text),

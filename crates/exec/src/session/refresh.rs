@@ -1,11 +1,13 @@
-//! REFRESH MATERIALIZED VIEW: its query run as its owner, into new files or, CONCURRENTLY, by changing the rows that differ.
+//! REFRESH MATERIALIZED VIEW: its query run as its owner, into new files or, CONCURRENTLY, by
+//! changing the rows that differ.
 //!
 //! ```text
 //! rows there are ─► what they are ─┐
 //!                                  ├─► rows in both stay; the others go, then those that are new come
 //! rows of the query ───────────────┘
 //! ```
-//! No more than `work_mem` is kept of either. Past that the rest is replaced, whether it differs or not.
+//! No more than `work_mem` is kept of either. Past that the rest is replaced, whether it differs or
+//! not.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;

@@ -1,4 +1,5 @@
-//! REINDEX, when it is more than one definition: table after table, each in a transaction of its own.
+//! REINDEX, when it is more than one definition: table after table, each in a transaction of its
+//! own.
 
 use throng_sql::command::Ddl;
 use throng_types::{Oid, Result};

@@ -1,7 +1,7 @@
 //! CLUSTER, and the packing anew that it shares with VACUUM FULL.
 //!
-//! Versions are copied as they are, with who made and who ended them: a transaction that began before sees what it would have
-//! seen. Large values are copied with their versions.
+//! Versions are copied as they are, with who made and who ended them: a transaction that began
+//! before sees what it would have seen. Large values are copied with their versions.
 
 use std::sync::Arc;
 
@@ -51,7 +51,8 @@ struct Order<'a> {
 }
 
 impl Session {
-    /// CLUSTER of a table by one of its indexes; of a partitioned one, of each partition by the index's part.
+    /// CLUSTER of a table by one of its indexes; of a partitioned one, of each partition by the
+    /// index's part.
     pub(super) async fn cluster(
         &mut self,
         table: Oid,
@@ -88,7 +89,8 @@ impl Session {
         self.cluster_each(marked, true, client).await
     }
 
-    /// Tables by their indexes, each in a transaction of its own. `marked`: only while it is what they are clustered by.
+    /// Tables by their indexes, each in a transaction of its own. `marked`: only while it is what
+    /// they are clustered by.
     async fn cluster_each(
         &mut self,
         tables: Vec<(Oid, Oid)>,
@@ -266,7 +268,8 @@ impl Repacking<'_> {
         retry(|| heap.insert_kept(txn, &version.header, &bytes)).await?;
         if version.is_ending() {
             self.ending += 1;
-            // Nobody will delete a row that is deleted already, and let go of its large values then: they go with this transaction.
+            // Nobody will delete a row that is deleted already, and let go of its large values
+            // then: they go with this transaction.
             self.target.rows().let_go(txn, &bytes, &[]).await?;
         } else {
             self.live += 1;
@@ -275,7 +278,8 @@ impl Repacking<'_> {
     }
 }
 
-/// Whether every partition below a table has its part of the index: one made for the table alone may lack some.
+/// Whether every partition below a table has its part of the index: one made for the table alone
+/// may lack some.
 fn covers(catalog: &Catalog, table: Oid, index: Oid) -> bool {
     catalog.children_of(table).iter().all(|child| {
         let parts = catalog.indexes_of(*child);

@@ -1,11 +1,13 @@
-//! Whom a session acts as: SET ROLE and SET SESSION AUTHORIZATION, transactional as every SET, and owners whose code runs.
+//! Whom a session acts as: SET ROLE and SET SESSION AUTHORIZATION, transactional as every SET, and
+//! owners whose code runs.
 //!
 //! ```text
 //! login role ──SET SESSION AUTHORIZATION──▶ session role ──SET ROLE──▶ outer role ──an owner's code──▶ current role
 //! ```
-//! Rights are those of the current role alone. Code that an owner wrote and somebody else has run (an index's expression, a materialized
-//! view's query) runs in a security-restricted operation: with the owner's rights, a search path that nobody can plant names in,
-//! and without anything that would stay in the session.
+//! Rights are those of the current role alone. Code that an owner wrote and somebody else has run
+//! (an index's expression, a materialized view's query) runs in a security-restricted operation:
+//! with the owner's rights, a search path that nobody can plant names in, and without anything that
+//! would stay in the session.
 
 use std::rc::Rc;
 
@@ -95,7 +97,8 @@ impl Session {
         self.roles.borrow().outer.clone()
     }
 
-    /// Acts as somebody, who cannot change roles, until [`act_again`](Self::act_again); who acted before.
+    /// Acts as somebody, who cannot change roles, until [`act_again`](Self::act_again); who acted
+    /// before.
     pub(super) fn act_for(&self, role: Rc<Role>) -> (Rc<Role>, Limits) {
         let roles = &mut *self.roles.borrow_mut();
         let limits = Limits {

@@ -1,8 +1,9 @@
 //! Running the bodies of users' functions.
 //!
-//! A body runs inside the statement that calls it, in its transaction. What a VOLATILE function's statements see is taken
-//! when each begins, its own earlier changes included; a STABLE or IMMUTABLE one sees what its caller does, and changes
-//! nothing. Its plans are kept by core, under what they were made for: the catalog, the role, the settings, the types.
+//! A body runs inside the statement that calls it, in its transaction. What a VOLATILE function's
+//! statements see is taken when each begins, its own earlier changes included; a STABLE or
+//! IMMUTABLE one sees what its caller does, and changes nothing. Its plans are kept by core, under
+//! what they were made for: the catalog, the role, the settings, the types.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -42,7 +43,8 @@ pub(super) fn not_volatile(command: &str) -> Error {
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
 }
 
-/// Calls inside calls. A level takes stack as well, of which so many leave enough in an optimised build.
+/// Calls inside calls. A level takes stack as well, of which so many leave enough in an optimised
+/// build.
 pub(super) const DEEPEST: u32 = 1_000;
 
 /// What a statement of a body was planned for.
@@ -71,7 +73,8 @@ thread_local! {
     static BODIES: RefCell<HashMap<BodyKey, Rc<BodyStatement>, FixedState>> = RefCell::default();
 }
 
-/// Calls in calls between two looks at the clock: what each of them does may be over before it would look itself.
+/// Calls in calls between two looks at the clock: what each of them does may be over before it
+/// would look itself.
 const LEVELS: u32 = 32;
 
 /// How long calls go ever deeper before others have the core.
@@ -181,7 +184,8 @@ impl Session {
         // The calling statement goes on as the command that it is.
         let cid = self.transaction()?.txn.cid();
         let effects = self.effects.suspend();
-        // A function of its own role's acts as that role did when it was called, and so does a trigger's that was put off.
+        // A function of its own role's acts as that role did when it was called, and so does a
+        // trigger's that was put off.
         let queued_as = request.trigger.as_ref().and_then(|call| call.queued_as);
         let acts_as = match def.security_definer {
             true => Some(def.owner),

@@ -1,7 +1,8 @@
 //! Sequences: counters outside of transactions.
 //!
-//! A sequence is one page in a file of its own. The page, and so the log, is ahead of the counter in memory, so that most
-//! calls log nothing; after a crash the counter goes on behind what may have been given out:
+//! A sequence is one page in a file of its own. The page, and so the log, is ahead of the counter
+//! in memory, so that most calls log nothing; after a crash the counter goes on behind what may
+//! have been given out:
 //!
 //! ```text
 //! given out   … 7 8 9                     memory: 9, 23 more are logged
@@ -177,8 +178,8 @@ pub fn state(store: &Store, file: FileId) -> Try<Counter> {
     Ok(now)
 }
 
-/// Takes the next `count` values, as far as the sequence goes: the first, the last, and the log position that makes
-/// them safe.
+/// Takes the next `count` values, as far as the sequence goes: the first, the last, and the log
+/// position that makes them safe.
 fn take(store: &Store, def: &SequenceDef, count: i64) -> Try<(i64, i64, Lsn)> {
     let counter = store.sequences.of(def.file);
     let mut counter = counter.lock();
@@ -312,7 +313,8 @@ impl SessionHost<'_> {
         })
     }
 
-    /// Locks a sequence as one is whose values are taken: who alters it waits for this transaction's end, and is waited for.
+    /// Locks a sequence as one is whose values are taken: who alters it waits for this
+    /// transaction's end, and is waited for.
     fn lock_sequence(&self, sequence: Oid) -> Result<(), EvalStop> {
         let entry = self.session.handle.entry();
         let (tag, mode) = (LockTag::Relation(sequence), LockMode::RowExclusive);
@@ -330,7 +332,8 @@ impl SessionHost<'_> {
         Err(Stop::Wait(wait).into())
     }
 
-    /// Locks a sequence for using it, then does that with the definitions as they are now; the statement's own may be older.
+    /// Locks a sequence for using it, then does that with the definitions as they are now; the
+    /// statement's own may be older.
     fn with_sequence<T>(
         &self,
         sequence: Oid,

@@ -1,11 +1,13 @@
-//! Statement shapes: a text with its integer literals lifted out, so that texts which differ in them alone share a plan.
+//! Statement shapes: a text with its integer literals lifted out, so that texts which differ in
+//! them alone share a plan.
 //!
 //! ```text
 //! UPDATE t SET a = a + -12 WHERE k = 345      shape: UPDATE t SET a = a + -$1 WHERE k = $2     values: 12, 345, both integer
 //! ```
-//! The shape is found without parsing. A literal is lifted only where a parameter of its type means exactly the same: after
-//! an operator, a comma or an opening parenthesis, outside function calls and type modifiers, and nowhere after `BY`,
-//! where a number may be the number of a column. Everything else stays in the shape as it is written.
+//! The shape is found without parsing. A literal is lifted only where a parameter of its type means
+//! exactly the same: after an operator, a comma or an opening parenthesis, outside function calls
+//! and type modifiers, and nowhere after `BY`, where a number may be the number of a column.
+//! Everything else stays in the shape as it is written.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -13,7 +15,8 @@ use std::ops::Range;
 
 use throng_types::{Datum, SqlType};
 
-/// Shapes that a thread keeps of the last texts: its sessions run the same few statements again and again.
+/// Shapes that a thread keeps of the last texts: its sessions run the same few statements again and
+/// again.
 const MOST_KEPT: usize = 8;
 
 std::thread_local! {
@@ -24,8 +27,8 @@ std::thread_local! {
 /// A text's shape and the values lifted out of it; reused from statement to statement.
 #[derive(Default)]
 pub(super) struct Shape {
-    /// The text with `$1`, … for the values; then, once it is found, [their types](super::plans::add_types): what the plan cache
-    /// calls it.
+    /// The text with `$1`, … for the values; then, once it is found, [their
+    /// types](super::plans::add_types): what the plan cache calls it.
     pub name: String,
     /// Where in `name` the text ends.
     text_end: usize,
@@ -132,7 +135,8 @@ impl Shape {
         &self.name[..self.text_end]
     }
 
-    /// The shape of `sql`, if it is one of the statements that are worth it and has something to lift.
+    /// The shape of `sql`, if it is one of the statements that are worth it and has something to
+    /// lift.
     pub fn of(sql: &str) -> Option<Shape> {
         if sql.len() > LONGEST || !starts_as_data(sql.as_bytes()) {
             return None;
@@ -158,8 +162,8 @@ impl Shape {
         });
     }
 
-    /// Whether `sql` differs from the text it was found in by the digits of its values alone, as when a client repeats a statement;
-    /// they are taken from it then.
+    /// Whether `sql` differs from the text it was found in by the digits of its values alone, as
+    /// when a client repeats a statement; they are taken from it then.
     fn is_met_again(&mut self, sql: &str) -> bool {
         self.values.clear();
         let (text, mut rest) = (&self.name.as_bytes()[..self.text_end], sql.as_bytes());
@@ -257,7 +261,8 @@ impl Shape {
                     }
                     b'-' if bytes.get(at + 1) == Some(&b'-') => return false,
                     b'/' if bytes.get(at + 1) == Some(&b'*') => return false,
-                    // Parameters, dollar quotes, casts and subscripts: what is around them is left to the parser.
+                    // Parameters, dollar quotes, casts and subscripts: what is around them is left
+                    // to the parser.
                     b'$' | b'[' | b']' | b':' => return false,
                     b';' => {
                         if !sql[at + 1..].trim().is_empty() {
@@ -298,7 +303,8 @@ impl Shape {
     }
 }
 
-/// The value of digits, if it is one with any sign: what is an int4 only with its sign stays with it.
+/// The value of digits, if it is one with any sign: what is an int4 only with its sign stays with
+/// it.
 fn integer(digits: &[u8]) -> Option<(Datum, SqlType)> {
     const SIGNED_ALONE: i64 = -(i32::MIN as i64);
     let mut value = 0i64;
@@ -330,7 +336,8 @@ fn starts_as_data(bytes: &[u8]) -> bool {
             .is_some_and(|b| class::of(*b) & class::OF_WORD == 0)
 }
 
-/// Whether the word at `from` is the table of `INSERT INTO table (`: what follows are names, in which nothing is lifted.
+/// Whether the word at `from` is the table of `INSERT INTO table (`: what follows are names, in
+/// which nothing is lifted.
 fn follows_insert_target(sql: &str, from: usize) -> bool {
     sql[..from].trim_end().len() >= 4 && {
         let head = sql[..from].trim_end();

@@ -1,5 +1,5 @@
-//! What many sessions of a thread hold alike, held by one count: with a crowd of sessions a count of each one's own would have left
-//! the core's cache when its session's next statement raises it.
+//! What many sessions of a thread hold alike, held by one count: with a crowd of sessions a count
+//! of each one's own would have left the core's cache when its session's next statement raises it.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};

@@ -1,4 +1,5 @@
-//! `pg_stat_get_*`: what the statistics views show, one value at a time. Counters that are not kept are NULL.
+//! `pg_stat_get_*`: what the statistics views show, one value at a time. Counters that are not kept
+//! are NULL.
 
 use std::path::Path;
 use std::sync::Arc;

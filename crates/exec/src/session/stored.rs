@@ -1,5 +1,5 @@
-//! Rows of a cursor that are kept, so that it can go back among them or outlive its transaction: in memory, or past `work_mem` in a
-//! temporary file.
+//! Rows of a cursor that are kept, so that it can go back among them or outlive its transaction: in
+//! memory, or past `work_mem` in a temporary file.
 
 use std::borrow::Cow;
 use std::ops::Range;

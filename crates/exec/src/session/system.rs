@@ -220,7 +220,8 @@ impl SystemState for SessionHost<'_> {
 
     fn sequence_value(&self, oid: Oid) -> Option<i64> {
         let def = self.catalog.sequence(oid)?;
-        // A page that is not in memory is not waited for here: it is that of a sequence nobody uses.
+        // A page that is not in memory is not waited for here: it is that of a sequence nobody
+        // uses.
         let counter = sequences::state(&self.session.engine.store, def.file);
         counter.ok()?.last()
     }

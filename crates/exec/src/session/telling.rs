@@ -5,7 +5,8 @@
 //!        ▲                                   │                              │
 //!        └──────── goes on ◄──────── flushed │ ◄─── the client is told ◄────┘
 //! ```
-//! A statement that neither waits nor gives rows gives way every few hundred microseconds, so nothing is kept for long.
+//! A statement that neither waits nor gives rows gives way every few hundred microseconds, so
+//! nothing is kept for long.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -54,7 +55,8 @@ impl Unsaid {
     }
 }
 
-/// A client that a statement gives rows to and that is told of what functions say meanwhile: whoever has it is alone with it.
+/// A client that a statement gives rows to and that is told of what functions say meanwhile:
+/// whoever has it is alone with it.
 pub struct Turns<'a>(Cell<Option<&'a mut (dyn Client + 'a)>>);
 
 impl<'a> Turns<'a> {
@@ -95,7 +97,8 @@ impl Session {
         let _ = self.tell(warning.severity(Severity::Warning));
     }
 
-    /// Has the client be told something as soon as the statement waits, gives a row or ends; 54000 where that is too much.
+    /// Has the client be told something as soon as the statement waits, gives a row or ends; 54000
+    /// where that is too much.
     pub(super) fn tell(&self, notice: Error) -> Result<()> {
         if !self.is_heard(&notice) {
             return Ok(());
@@ -146,8 +149,8 @@ impl Session {
         }
     }
 
-    /// Does some work; whenever it waits, the client is told what functions have said by then. The work stays where it lies, for it
-    /// may be kilobytes.
+    /// Does some work; whenever it waits, the client is told what functions have said by then. The
+    /// work stays where it lies, for it may be kilobytes.
     pub(super) async fn telling<T>(
         &self,
         client: &Turns<'_>,
@@ -165,7 +168,8 @@ impl Session {
                 return ended;
             }
             client.flush().await?;
-            // The work gave way to others, or waits; what it said was taken at once and must not cost them the turn.
+            // The work gave way to others, or waits; what it said was taken at once and must not
+            // cost them the turn.
             tokio::task::yield_now().await;
         }
     }

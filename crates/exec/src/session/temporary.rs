@@ -1,7 +1,8 @@
-//! A session's temporary relations: tables and sequences in a schema of its own, which goes when the session does.
+//! A session's temporary relations: tables and sequences in a schema of its own, which goes when
+//! the session does.
 //!
-//! They are relations like others, logged and visible in the catalogs; only the search path makes them the session's own.
-//! What a server that died left behind is removed by the next start.
+//! They are relations like others, logged and visible in the catalogs; only the search path makes
+//! them the session's own. What a server that died left behind is removed by the next start.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -93,7 +94,8 @@ impl Session {
         schema == Oid::NONE || self.temporary.schema(catalog) == Some(schema)
     }
 
-    /// The session's temporary schema. Most sessions have none and do not even look at the catalog for it.
+    /// The session's temporary schema. Most sessions have none and do not even look at the catalog
+    /// for it.
     fn own_schema(&self) -> Option<Oid> {
         if !self.temporary.used.get() {
             return None;
@@ -102,7 +104,8 @@ impl Session {
         self.temporary.schema(&catalog)
     }
 
-    /// What ON COMMIT says of the session's tables, done in the transaction that is about to commit.
+    /// What ON COMMIT says of the session's tables, done in the transaction that is about to
+    /// commit.
     pub(super) async fn temporary_on_commit(&mut self) -> Result<()> {
         let Some(schema) = self.own_schema() else {
             return Ok(());
@@ -161,7 +164,8 @@ impl Session {
 
     /// The session ends, and is in no transaction.
     pub(super) async fn drop_temporary(&mut self) {
-        /// Others may grant rights on what goes, comment on it or look at its rows at the same time.
+        /// Others may grant rights on what goes, comment on it or look at its rows at the same
+        /// time.
         const ATTEMPTS: usize = 5;
         for attempt in 1..=ATTEMPTS {
             let Some(schema) = self.own_schema() else {
@@ -179,7 +183,8 @@ impl Session {
     }
 }
 
-/// Removes the temporary relations of sessions that a server did not live to end. To be called before there are others.
+/// Removes the temporary relations of sessions that a server did not live to end. To be called
+/// before there are others.
 ///
 /// # Errors
 /// What keeps a session from beginning, or a schema from being dropped.

@@ -36,8 +36,8 @@ pub(super) enum Block {
     Failed,
 }
 
-/// Whether what runs in no block shares its transaction with other statements, which makes a block of it: a string of several,
-/// or what was executed since the last Sync.
+/// Whether what runs in no block shares its transaction with other statements, which makes a block
+/// of it: a string of several, or what was executed since the last Sync.
 #[derive(Default)]
 pub(super) struct Joined {
     pub others: bool,
@@ -292,8 +292,8 @@ impl Session {
         self.committed(committed)
     }
 
-    /// Ends a transaction that has written nothing and has nothing to tell, as most of a crowd's: where it lies. What it has seen
-    /// may not be on disk yet. False of another.
+    /// Ends a transaction that has written nothing and has nothing to tell, as most of a crowd's:
+    /// where it lies. What it has seen may not be on disk yet. False of another.
     fn commit_unwritten(&mut self) -> Result<bool> {
         let Some(transaction) = &mut self.transaction else {
             return Ok(false);
@@ -384,7 +384,8 @@ impl Session {
                 ));
             }
             transaction.read_only.set(read_only);
-            // Within a savepoint it may be undone: a serializable transaction is then watched as one that may write.
+            // Within a savepoint it may be undone: a serializable transaction is then watched as
+            // one that may write.
             if !is_within_savepoint {
                 transaction.txn.set_read_only(read_only);
             }
@@ -571,7 +572,8 @@ impl Session {
         self.as_taken(definitions)
     }
 
-    /// Whether [`catalog`](Self::catalog) would be what is published, as this session has seen it, and nothing else.
+    /// Whether [`catalog`](Self::catalog) would be what is published, as this session has seen it,
+    /// and nothing else.
     pub(super) fn sees_what_is_published(&self) -> bool {
         self.published_version.get() == self.database.version()
             && self.published_is_plain.get()
@@ -617,8 +619,9 @@ impl Session {
         }
     }
 
-    /// Makes an edited catalog this transaction's. It was made of its [definitions](Self::definitions) of version `before`; where
-    /// those are others by now, as a function that ran for the edit has changed some or another session has, only the changes
+    /// Makes an edited catalog this transaction's. It was made of its
+    /// [definitions](Self::definitions) of version `before`; where those are others by now, as a
+    /// function that ran for the edit has changed some or another session has, only the changes
     /// count.
     pub(super) fn keep_definitions(
         &self,
@@ -640,7 +643,8 @@ impl Session {
         transaction.txn.next_command()
     }
 
-    /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.
+    /// Whether the table's file was made since the last savepoint (or the transaction's beginning),
+    /// by CREATE or TRUNCATE.
     pub(super) fn is_file_of_this_level(&self, table: &TableDef) -> bool {
         let of_savepoint = |t: &Transaction| {
             let savepoints = t.savepoints.borrow();
@@ -668,7 +672,8 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses a statement that changes other tables than temporary ones in a read-only transaction.
+    /// Refuses a statement that changes other tables than temporary ones in a read-only
+    /// transaction.
     pub(super) fn may_change(&self, plan: &PlannedStatement, command: &str) -> Result<()> {
         if !self.is_read_only() {
             return Ok(());

@@ -17,7 +17,8 @@ use crate::trigger::TriggerCall;
 use crate::write;
 use crate::write::trigger::Named;
 
-/// The calls of users' functions inside each other: for each the trigger that it runs for, if it does.
+/// The calls of users' functions inside each other: for each the trigger that it runs for, if it
+/// does.
 #[derive(Default)]
 pub struct TriggerCalls(RefCell<Vec<Option<Arc<TriggerCall>>>>);
 

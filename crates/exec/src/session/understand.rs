@@ -1,11 +1,13 @@
-//! How statements get their meaning and their plans: on the event loop, or on another thread where that takes long.
+//! How statements get their meaning and their plans: on the event loop, or on another thread where
+//! that takes long.
 //!
 //! ```text
 //! text ─ parse ─► statement ─ bind ─► query ─ plan ─► plan
 //!   └────────────────┴── each within a turn of the loop, else begun anew on a thread of its own
 //! ```
-//! A thread that is not the session's knows the definitions, [`Names`] and [`Ways`]. What asks the session for more, such as a
-//! constant of a `reg*` type, is understood on the loop, however long that takes.
+//! A thread that is not the session's knows the definitions, [`Names`] and [`Ways`]. What asks the
+//! session for more, such as a constant of a `reg*` type, is understood on the loop, however long
+//! that takes.
 
 use std::sync::Arc;
 
@@ -34,7 +36,8 @@ use crate::engine::Engine;
 use crate::offload;
 use crate::store::Store;
 
-/// How much dearer than the cheapest plan one may be that the analytics pool can run: it has several cores, works on columns and spills.
+/// How much dearer than the cheapest plan one may be that the analytics pool can run: it has
+/// several cores, works on columns and spills.
 const WORTH_OF_THE_POOL: f64 = 4.0;
 
 /// Bytes of a text that is not parsed on an event loop.
@@ -161,7 +164,8 @@ impl Ways {
         if !self.is_dear(&planned.root) || analytics.accepts(&planned) {
             return Ok(planned);
         }
-        // Where only the way to a few rows keeps a big query off the analytics pool, it takes another.
+        // Where only the way to a few rows keeps a big query off the analytics pool, it takes
+        // another.
         (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
         let by_scans = plan::plan(query, &ctx)?;
         let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
@@ -177,7 +181,8 @@ impl Ways {
         above >= 0.0 && plan.cost.of_work() > above
     }
 
-    /// The operators that the pool is to run where it cannot run the whole query: big aggregates, as these give few rows.
+    /// The operators that the pool is to run where it cannot run the whole query: big aggregates,
+    /// as these give few rows.
     fn parts_elsewhere(&self, plan: &PlannedStatement, pool: &dyn Analytics) -> Vec<u32> {
         let mut parts = Vec::new();
         for top in plan.subplans.iter().chain([&plan.root]) {
@@ -272,8 +277,9 @@ impl Session {
             .bind(statement, sql, params, by, &prepared)
     }
 
-    /// Binds a command. It means what it does by definitions that nobody changes any more: what it names and the tables of its query
-    /// are locked, and where they became others while that was waited for, it is bound again.
+    /// Binds a command. It means what it does by definitions that nobody changes any more: what it
+    /// names and the tables of its query are locked, and where they became others while that was
+    /// waited for, it is bound again.
     pub(super) async fn bind_command(
         &self,
         statement: &Statement,
@@ -289,8 +295,8 @@ impl Session {
         }
     }
 
-    /// Locks what a command of the definitions of `version` names, and the tables of its query. False if the definitions are others by
-    /// then: what it names may be something else.
+    /// Locks what a command of the definitions of `version` names, and the tables of its query.
+    /// False if the definitions are others by then: what it names may be something else.
     pub(super) async fn lock_command(
         &self,
         command: &mut BoundStatement,
@@ -366,8 +372,8 @@ impl Session {
         Box::pin(self.on_a_thread(there)).await
     }
 
-    /// The same, with what is known of it from then on. Where its parameters choose among many partitions it is to be planned for
-    /// their values.
+    /// The same, with what is known of it from then on. Where its parameters choose among many
+    /// partitions it is to be planned for their values.
     pub(super) async fn known_data(
         &self,
         statement: Arc<Statement>,
@@ -380,7 +386,8 @@ impl Session {
         Ok(known.planned(plan, &self.engine.store, &self.catalog()))
     }
 
-    /// What `work` gives, which may be begun more than once: here, or on another thread where it takes longer than a turn.
+    /// What `work` gives, which may be begun more than once: here, or on another thread where it
+    /// takes longer than a turn.
     pub(super) async fn aside<T: Send + 'static>(
         &self,
         work: impl Fn(EvalContext<'_>) -> Result<T> + Send + Sync + 'static,

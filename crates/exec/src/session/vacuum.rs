@@ -174,7 +174,8 @@ impl Session {
         Ok(())
     }
 
-    /// The tables, once those that were named may be looked at; 42P01 if one of them has gone meanwhile.
+    /// The tables, once those that were named may be looked at; 42P01 if one of them has gone
+    /// meanwhile.
     async fn still_there(&self, tables: Vec<Maintained>) -> Result<Vec<Maintained>> {
         for one in &tables {
             let Some(name) = &one.name else { continue };
@@ -188,7 +189,8 @@ impl Session {
         Ok(tables)
     }
 
-    /// Without the tables whose names lead to their children, and that others have locked against being looked at.
+    /// Without the tables whose names lead to their children, and that others have locked against
+    /// being looked at.
     fn not_locked(
         &self,
         tables: Vec<Maintained>,
@@ -211,7 +213,8 @@ impl Session {
         Ok(tables.into_iter().filter(left).collect())
     }
 
-    /// Locks a table; false where it is locked by others, or gone, which is told of one that was named.
+    /// Locks a table; false where it is locked by others, or gone, which is told of one that was
+    /// named.
     async fn lock_one(
         &self,
         one: &Maintained,

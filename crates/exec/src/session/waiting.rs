@@ -1,4 +1,5 @@
-//! `throng.waits`, `throng.waiting_now`, `throng.stalls` and `throng.structures`: what [`throng_observe`] counted, with the names of things.
+//! `throng.waits`, `throng.waiting_now`, `throng.stalls` and `throng.structures`: what
+//! [`throng_observe`] counted, with the names of things.
 
 mod object;
 mod remedy;
@@ -54,8 +55,9 @@ impl SessionHost<'_> {
         sessions.into_iter().map(|s| (s.pid, s)).collect()
     }
 
-    /// Hold-ups of sessions first, then what the server's own threads waited for, then what holds nothing up; in each the
-    /// event with the longest total first, and of an event the object with the longest.
+    /// Hold-ups of sessions first, then what the server's own threads waited for, then what holds
+    /// nothing up; in each the event with the longest total first, and of an event the object with
+    /// the longest.
     pub(super) fn wait_rows(&self) -> Vec<WaitInfo> {
         let rows = in_order(throng_observe::waits());
         let (names, sessions) = (Names::new(self), self.sessions_by_pid());
@@ -238,7 +240,8 @@ fn waiting_info(names: &Names<'_>, wait: PresentWait, now: u64) -> WaitingInfo {
     }
 }
 
-/// What is to be said of a holder: a session's statement, or a thread's name and what it waits for itself.
+/// What is to be said of a holder: a session's statement, or a thread's name and what it waits for
+/// itself.
 fn holder_info(holder: Holder, sessions: &Sessions) -> HolderInfo {
     if let Some(pid) = holder.pid() {
         let session = sessions.get(&pid);

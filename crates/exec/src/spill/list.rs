@@ -4,8 +4,8 @@
 //!   in a file:  chunk 0 │ chunk 1 │ … │ open chunk (in memory, written when it is full)
 //!   chunk       length u32, row | length u32, row | …
 //! ```
-//! Of a file a few chunks are in memory, those that were read last. Rows that are read one after the other, in either direction,
-//! are read from the file once.
+//! Of a file a few chunks are in memory, those that were read last. Rows that are read one after
+//! the other, in either direction, are read from the file once.
 
 use std::sync::Arc;
 

@@ -98,7 +98,8 @@ impl Source {
     }
 }
 
-/// The first row of a run that has not been given; the least key is on top of a heap, of equal ones the earlier run's.
+/// The first row of a run that has not been given; the least key is on top of a heap, of equal ones
+/// the earlier run's.
 pub(super) struct Top<K, R> {
     pub key: K,
     pub run: usize,

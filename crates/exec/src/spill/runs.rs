@@ -4,7 +4,8 @@
 //! add ─► the run in hand ──full──► sorted ─► runs ─┬─ finish ─► a heap of their first rows ─► next
 //!                                                  └─ take: into a file
 //! ```
-//! Rows with equal keys keep the order in which they were added: within a run by a stable sort, beyond it by the run's number.
+//! Rows with equal keys keep the order in which they were added: within a run by a stable sort,
+//! beyond it by the run's number.
 
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -48,7 +49,8 @@ impl Runs {
         given && self.runs.iter().all(VecDeque::is_empty)
     }
 
-    /// One of the rows, while none has been given in order: of equal keys the first one that was added.
+    /// One of the rows, while none has been given in order: of equal keys the first one that was
+    /// added.
     pub fn take(&mut self) -> Option<Keyed> {
         if self.runs.len() == 1 {
             // It may not be full, and goes on to be filled.

@@ -3,8 +3,9 @@
 //! ```text
 //! add ──► in memory ──(no room)──► runs in a file, each sorted ──merged, many at a time──► few enough runs ──merged──► next
 //! ```
-//! Rows with equal keys come in the order in which they were added. As in Knuth's external merge sort, each level of merges
-//! writes all rows once; with a fan-in of sixteen at least, a thousand runs take two.
+//! Rows with equal keys come in the order in which they were added. As in Knuth's external merge
+//! sort, each level of merges writes all rows once; with a fan-in of sixteen at least, a thousand
+//! runs take two.
 
 use std::ops::Range;
 
@@ -18,7 +19,8 @@ use crate::run::context::Kept;
 use crate::run::hashed::row_bytes;
 use crate::run::{Cx, Row, Step};
 
-/// Rows in memory that are written with each row that is added once there is a file, so that no call takes long.
+/// Rows in memory that are written with each row that is added once there is a file, so that no
+/// call takes long.
 const WRITTEN_A_ROW: usize = 8;
 /// Bytes written at once.
 const WRITTEN: usize = 64 << 10;
@@ -31,7 +33,8 @@ const FAN_IN: Range<usize> = 16..256;
 
 #[derive(Default)]
 pub struct Sorter {
-    /// Keys with their rows: all of them where there is no file, else those that are yet to be written.
+    /// Keys with their rows: all of them where there is no file, else those that are yet to be
+    /// written.
     rows: Runs,
     kept: Kept,
     file: Option<Box<InFile>>,

@@ -35,7 +35,8 @@ pub(super) struct Arrivals<'a> {
     pub named: &'a Named,
 }
 
-/// A row's leaf and the row as the leaf has it; none where the row goes to the table that the statement names.
+/// A row's leaf and the row as the leaf has it; none where the row goes to the table that the
+/// statement names.
 pub(super) type Routed = Option<(usize, Row)>;
 
 /// The row as its table has it.
@@ -99,8 +100,8 @@ impl Arrivals<'_> {
         Ok(true)
     }
 
-    /// A row was stored: views, foreign keys and triggers learn of it. `own`, `row`: as its table has it, and as the one that
-    /// the statement names.
+    /// A row was stored: views, foreign keys and triggers learn of it. `own`, `row`: as its table
+    /// has it, and as the one that the statement names.
     pub async fn stored(
         &self,
         execution: &mut Execution,
@@ -216,8 +217,8 @@ pub(super) fn set_by(node: &InsertNode) -> impl Iterator<Item = u16> {
     set.iter().map(|(attnum, _)| *attnum)
 }
 
-/// The row that an INSERT returns: the new one, with its table if that is one of several, and where that is asked for the one
-/// it has replaced.
+/// The row that an INSERT returns: the new one, with its table if that is one of several, and where
+/// that is asked for the one it has replaced.
 pub(super) fn push_new(
     row: &mut Row,
     (tid, table): (Tid, Oid),

@@ -6,8 +6,8 @@
 //!          │                                              └── rows that go ┘            │
 //!          └─► rows whose key is to be looked for ─► checks, when the queue is empty ◄──┘ rows that change
 //! ```
-//! Actions run in the order in which rows went, as PostgreSQL's AFTER triggers do. How long a chain of them is, is the data's to
-//! say, so a cascade takes memory by its length and no stack.
+//! Actions run in the order in which rows went, as PostgreSQL's AFTER triggers do. How long a chain
+//! of them is, is the data's to say, so a cascade takes memory by its length and no stack.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

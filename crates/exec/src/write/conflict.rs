@@ -11,7 +11,8 @@
 //!   │       Inserted                                                  │                                           │
 //!   └──────────────────────────────────────────────────────────────────┴───────────────────────────────────────────┘
 //! ```
-//! There is no other way out: a row is inserted, a row in the way is decided about while it is locked, or the search goes on.
+//! There is no other way out: a row is inserted, a row in the way is decided about while it is
+//! locked, or the search goes on.
 
 use std::borrow::Cow;
 
@@ -60,7 +61,8 @@ pub(super) struct Upsert<'a> {
 }
 
 impl Upsert<'_> {
-    /// Inserts the row or updates the one in the way, however often that one changes or goes meanwhile.
+    /// Inserts the row or updates the one in the way, however often that one changes or goes
+    /// meanwhile.
     pub async fn settle(
         &self,
         execution: &mut Execution,
@@ -94,8 +96,8 @@ impl Upsert<'_> {
         Some((routing, at, routing.known_leaf(at)?))
     }
 
-    /// DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it. None if it is not there any
-    /// more, so that the key is to be looked for again.
+    /// DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates
+    /// it. None if it is not there any more, so that the key is to be looked for again.
     async fn update(
         &self,
         execution: &mut Execution,
@@ -212,8 +214,8 @@ async fn stays(
     .detail("The result tuple would appear in a different partition than the original tuple."))
 }
 
-/// What DO UPDATE makes of the row in the way, `old`; none where its WHERE does not hold. `both`: that row, its system columns,
-/// then the proposed one.
+/// What DO UPDATE makes of the row in the way, `old`; none where its WHERE does not hold. `both`:
+/// that row, its system columns, then the proposed one.
 async fn set_over(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -316,7 +318,8 @@ async fn find(
     Ok(None)
 }
 
-/// REPEATABLE READ and SERIALIZABLE: 40001 if the row in the way is one that the transaction's snapshot does not show.
+/// REPEATABLE READ and SERIALIZABLE: 40001 if the row in the way is one that the transaction's
+/// snapshot does not show.
 async fn must_be_seen(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<()> {
     if !cx.txn.isolation().keeps_snapshot() {
         return Ok(());
@@ -331,7 +334,8 @@ async fn must_be_seen(target: &Target, existing: Tid, cx: &Context<'_>) -> Resul
     Err(too_late("update"))
 }
 
-/// Inserts the row; `None` if another got its key in first. What was written is then to be rolled back.
+/// Inserts the row; `None` if another got its key in first. What was written is then to be rolled
+/// back.
 async fn insert_unless(
     target: &Target,
     arbiters: &[usize],
@@ -360,8 +364,9 @@ fn second_time() -> Error {
     )
 }
 
-/// Locks the row in the way and reads it; `None` if it is gone or has changed, so that the key is to be looked for again.
-/// `columns`: those that DO UPDATE sets, a key's among them as if it came to be another.
+/// Locks the row in the way and reads it; `None` if it is gone or has changed, so that the key is
+/// to be looked for again. `columns`: those that DO UPDATE sets, a key's among them as if it came
+/// to be another.
 async fn lock(
     target: &Target,
     existing: Tid,

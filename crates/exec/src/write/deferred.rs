@@ -7,9 +7,10 @@
 //!                          `later`: which constraint, which version ──► SET CONSTRAINTS … IMMEDIATE, or COMMIT
 //! ```
 //!
-//! Nothing is kept of a row but where its version is: what the transaction itself made or ended stays there until it ends. The
-//! check is about the newest version of that row; one that is gone needs none. A check that was made is kept, marked with the
-//! savepoint it was made in, until that is released: rolled back, it is due again.
+//! Nothing is kept of a row but where its version is: what the transaction itself made or ended
+//! stays there until it ends. The check is about the newest version of that row; one that is gone
+//! needs none. A check that was made is kept, marked with the savepoint it was made in, until that
+//! is released: rolled back, it is due again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -36,8 +37,8 @@ pub enum Due {
     /// Nobody points at what this row was.
     Deleted,
     Updated,
-    /// A constraint trigger on an event ([`throng_sql::catalog::fires`]); `role`: whose statement queued it; `old`: the version of a
-    /// row that was replaced.
+    /// A constraint trigger on an event ([`throng_sql::catalog::fires`]); `role`: whose statement
+    /// queued it; `old`: the version of a row that was replaced.
     Trigger {
         event: i16,
         role: Oid,
@@ -100,7 +101,8 @@ impl Deferred {
         self.defers(constraint.oid, constraint.deferral)
     }
 
-    /// Whether what is due for a constraint, or a constraint trigger, waits for the transaction's end.
+    /// Whether what is due for a constraint, or a constraint trigger, waits for the transaction's
+    /// end.
     pub fn defers(&self, oid: Oid, deferral: Deferral) -> bool {
         if !deferral.is_deferrable() {
             return false;
@@ -189,7 +191,8 @@ impl Deferred {
         }
     }
 
-    /// Savepoints down to `depth` are released: what was checked in them was checked in what is around.
+    /// Savepoints down to `depth` are released: what was checked in them was checked in what is
+    /// around.
     pub fn release(&self, depth: usize) {
         let mut state = self.state.borrow_mut();
         for pending in &mut state.later {
@@ -223,8 +226,8 @@ impl Deferred {
         Ok(())
     }
 
-    /// Checks what waits of constraints that are due, and runs constraint triggers that are; `depth`: how many savepoints
-    /// there are.
+    /// Checks what waits of constraints that are due, and runs constraint triggers that are;
+    /// `depth`: how many savepoints there are.
     pub async fn check(
         &self,
         is_due: impl Fn(Oid) -> bool,
@@ -330,7 +333,8 @@ async fn check(pending: &Pending, cx: &Context<'_>) -> Result<()> {
     }
 }
 
-/// The row whose version at `tid` this transaction made, as it is now; None if the transaction has deleted it.
+/// The row whose version at `tid` this transaction made, as it is now; None if the transaction has
+/// deleted it.
 pub(super) async fn newest(table: &Table, tid: Tid, cx: &Context<'_>) -> Result<Option<Row>> {
     let mut bytes = Vec::new();
     let mut at = tid;

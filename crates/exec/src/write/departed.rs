@@ -32,7 +32,8 @@ use crate::run::Row;
 use crate::run::context::Env;
 use crate::table::{Index, Table};
 
-/// What a referenced row's departure does to the rows that point at it. What comes of that is added to the queue.
+/// What a referenced row's departure does to the rows that point at it. What comes of that is added
+/// to the queue.
 pub(super) async fn act(departed: &Departed, work: &mut Work, cx: &Context<'_>) -> Result<()> {
     let constraint = &departed.constraint;
     let fk = foreign(constraint)?;
@@ -257,7 +258,8 @@ impl Departed {
     }
 }
 
-/// REPEATABLE READ and SERIALIZABLE: 40001 for a row that an action would change, but the transaction does not see.
+/// REPEATABLE READ and SERIALIZABLE: 40001 for a row that an action would change, but the
+/// transaction does not see.
 async fn must_be_seen(target: &Target, at: RowRef, cx: &Context<'_>) -> Result<()> {
     if !cx.txn.isolation().keeps_snapshot() {
         return Ok(());
@@ -388,8 +390,8 @@ impl<'t> Asked<'t> {
     }
 }
 
-/// The rows of a table that point at a key: by an index that begins with the key's columns if there is one, else by
-/// reading all.
+/// The rows of a table that point at a key: by an index that begins with the key's columns if there
+/// is one, else by reading all.
 struct Matching<'t> {
     target: &'t Target,
     columns: Vec<usize>,

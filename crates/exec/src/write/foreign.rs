@@ -1,13 +1,16 @@
-//! Foreign keys: a row that points must find what it points at; a row pointed at takes its action before it goes.
+//! Foreign keys: a row that points must find what it points at; a row pointed at takes its action
+//! before it goes.
 //!
 //! | what happened | what is checked or done |
 //! | --- | --- |
 //! | a referencing row came or changed its key | the referenced row exists now, and is locked FOR KEY SHARE until we end |
 //! | a referenced row went or changed its key | CASCADE, SET NULL, SET DEFAULT change the referencing rows; RESTRICT and NO ACTION refuse if there are any |
 //!
-//! Everything is looked for in what is committed now and what this transaction did, not in the statement's snapshot, and at the
-//! statement's end, so that one statement may bring a row and what it points at, or take both away. At REPEATABLE READ and SERIALIZABLE a row that
-//! is pointed at must be in the transaction's snapshot besides: what the transaction cannot see it cannot point at.
+//! Everything is looked for in what is committed now and what this transaction did, not in the
+//! statement's snapshot, and at the statement's end, so that one statement may bring a row and what
+//! it points at, or take both away. At REPEATABLE READ and SERIALIZABLE a row that is pointed at
+//! must be in the transaction's snapshot besides: what the transaction cannot see it cannot point
+//! at.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,8 +32,9 @@ use super::deferred::Due;
 use crate::run::Row;
 use crate::table::{Index, Table};
 
-/// Checks waiting for the statement's end before some are made early, so that a bulk load's list stays short. What those leave is
-/// looked at again when there are twice as many: rows that point at rows of the same statement stay to its end.
+/// Checks waiting for the statement's end before some are made early, so that a bulk load's list
+/// stays short. What those leave is looked at again when there are twice as many: rows that point
+/// at rows of the same statement stay to its end.
 const MOST_PENDING: usize = 10_000;
 
 /// The foreign keys around one table, for one statement.
@@ -99,12 +103,14 @@ impl ForeignKeys {
         })
     }
 
-    /// `alone`: the statement writes to no other table; else it may bring what this table's rows point at.
+    /// `alone`: the statement writes to no other table; else it may bring what this table's rows
+    /// point at.
     pub fn beside_others(self, alone: bool) -> ForeignKeys {
         ForeignKeys { alone, ..self }
     }
 
-    /// Whether checks of rows that come wait for the transaction's end: then each row is to be told of.
+    /// Whether checks of rows that come wait for the transaction's end: then each row is to be told
+    /// of.
     pub fn waits(&self, cx: &Context<'_>) -> bool {
         self.outgoing.iter().any(|c| cx.deferred.waits(c))
     }
@@ -122,8 +128,8 @@ impl ForeignKeys {
             cx.deferred.add(&self.outgoing[at], tid, Due::Points);
             return Ok(());
         }
-        // What another table holds cannot be brought by this statement, unless by a function that it has called: no need to wait
-        // for its end.
+        // What another table holds cannot be brought by this statement, unless by a function that
+        // it has called: no need to wait for its end.
         let others = !self.alone || cx.txn.has_run_others();
         if !others && fk.ref_table != self.table.oid {
             return check(&self.table, &self.outgoing[at], row, cx).await;
@@ -178,8 +184,9 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// A row is in another partition now: to who points at a table above this one it has another key, if that is another; who
-    /// points at this very table has lost it. `new`: as it would be here.
+    /// A row is in another partition now: to who points at a table above this one it has another
+    /// key, if that is another; who points at this very table has lost it. `new`: as it would be
+    /// here.
     pub fn moved(
         &mut self,
         (old, old_tid): (&[Datum], Tid),
@@ -253,7 +260,8 @@ impl ForeignKeys {
     }
 }
 
-/// Whether it is only checked that nobody points at what goes, and only at the transaction's end. Other actions are never put off.
+/// Whether it is only checked that nobody points at what goes, and only at the transaction's end.
+/// Other actions are never put off.
 fn waits_for_nobody(constraint: &ConstraintDef, due: Due, cx: &Context<'_>) -> Result<bool> {
     let fk = foreign(constraint)?;
     let action = match due {
@@ -290,7 +298,8 @@ pub fn key(constraint: &ConstraintDef, row: &[Datum]) -> Result<Row> {
     Ok(key_of(row, &foreign(constraint)?.columns))
 }
 
-/// As the check of a row that was written, for one that was there: the referenced table is locked, no row need be.
+/// As the check of a row that was written, for one that was there: the referenced table is locked,
+/// no row need be.
 pub async fn check_exists(
     table: &TableDef,
     constraint: &ConstraintDef,
@@ -372,8 +381,9 @@ pub fn partition_goes(
     Ok(super::row::about(error, by, catalog))
 }
 
-/// A constraint as messages about a referenced row name it, and the table it is of: a partition of what it points at counts as
-/// pointed at by a constraint of its own, which PostgreSQL names by number.
+/// A constraint as messages about a referenced row name it, and the table it is of: a partition of
+/// what it points at counts as pointed at by a constraint of its own, which PostgreSQL names by
+/// number.
 pub fn named<'c>(
     constraint: &'c ConstraintDef,
     leaf: Oid,
@@ -457,7 +467,8 @@ async fn find_referenced(
         } = Sought::new(&key, leaf, index, &ref_columns, cx)?;
         let how = Lookup {
             lock,
-            // PostgreSQL finds a partition's rows by what is committed, whatever the transaction sees.
+            // PostgreSQL finds a partition's rows by what is committed, whatever the transaction
+            // sees.
             fixed: leaf.oid == referenced.oid && cx.txn.isolation().keeps_snapshot(),
         };
         if lock_by_key(&target, &index, &bytes, &values, how, cx).await? {
@@ -514,8 +525,8 @@ impl Sought {
     }
 }
 
-/// The tables that may have a referenced key, each with its index and the key's columns in it: of a partitioned table its
-/// leaves.
+/// The tables that may have a referenced key, each with its index and the key's columns in it: of a
+/// partitioned table its leaves.
 fn places_of_key<'c>(
     referenced: &'c Arc<TableDef>,
     index: &'c Arc<IndexDef>,
@@ -568,8 +579,9 @@ fn mapped(columns: &[u16], table: &TableDef, leaf: &TableDef) -> Vec<u16> {
         .collect()
 }
 
-/// The foreign keys that point at a table or at partitioned tables it is a partition of, as keys that point at it. A key goes to
-/// one partition only, so that nobody else can have one that it had.
+/// The foreign keys that point at a table or at partitioned tables it is a partition of, as keys
+/// that point at it. A key goes to one partition only, so that nobody else can have one that it
+/// had.
 pub(super) fn incoming(table: &TableDef, catalog: &Catalog) -> Vec<Arc<ConstraintDef>> {
     // Keys of partitions are looked at with those of their tables.
     let whole = |c: &&Arc<ConstraintDef>| c.lineage.parent.is_none() && c.deferral.is_enforced();

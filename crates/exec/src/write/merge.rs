@@ -9,8 +9,8 @@
 //!                        ▼       └── changed meanwhile ─────┤                           │
 //!                     MATCHED: UPDATE, DELETE ──────────────┴─ deleted meanwhile ───────┘
 //! ```
-//! At READ COMMITTED a row that others have changed is looked at again, beside the same row of the source: the join's
-//! condition and those of the clauses are evaluated over its newest version.
+//! At READ COMMITTED a row that others have changed is looked at again, beside the same row of the
+//! source: the join's condition and those of the clauses are evaluated over its newest version.
 
 use std::rc::Rc;
 
@@ -301,7 +301,8 @@ impl Merging<'_, '_> {
         Ok(())
     }
 
-    /// The new row of a view as its triggers leave it; None where one of them does not take the row.
+    /// The new row of a view as its triggers leave it; None where one of them does not take the
+    /// row.
     async fn acted(
         &self,
         event: i16,

@@ -1,12 +1,13 @@
-//! INSERT, UPDATE, DELETE and MERGE: rows from the plan's input become versions in the heap and entries in the indexes.
+//! INSERT, UPDATE, DELETE and MERGE: rows from the plan's input become versions in the heap and
+//! entries in the indexes.
 //!
 //! ```text
 //! row from input ─► new row ─► NOT NULL, CHECK ─► heap ─► indexes (23505) ─► foreign keys ─► RETURNING
 //!                      ▲                            │
 //!                      └── the input, run again ◄── row changed meanwhile (READ COMMITTED)
 //! ```
-//! A row that others hold is waited for without holding the core; what was changed meanwhile is checked again against the
-//! statement's conditions, as PostgreSQL does.
+//! A row that others hold is waited for without holding the core; what was changed meanwhile is
+//! checked again against the statement's conditions, as PostgreSQL does.
 
 mod arrival;
 pub mod cascade;
@@ -131,7 +132,8 @@ impl Target {
         changed(&self.key, old, new)
     }
 
-    /// The values of an index's expressions over a row, the index by its number; none where it does not have the row.
+    /// The values of an index's expressions over a row, the index by its number; none where it does
+    /// not have the row.
     pub async fn computed(
         &self,
         number: usize,
@@ -169,9 +171,9 @@ pub async fn run_first(execution: &mut Execution, cx: &Context<'_>) -> Result<()
     finish(keys, cx).await
 }
 
-/// Runs the writes of a statement's WITH to their ends, those before the statement or those `late`. All of them see what the
-/// statement sees, and none what another does; what they return is kept for the statement. Foreign keys wait for the
-/// statement's end.
+/// Runs the writes of a statement's WITH to their ends, those before the statement or those `late`.
+/// All of them see what the statement sees, and none what another does; what they return is kept
+/// for the statement. Foreign keys wait for the statement's end.
 pub async fn run_with(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -194,7 +196,8 @@ pub async fn run_with(
     Ok(())
 }
 
-/// What foreign keys, keys that need not be unique row by row, and AFTER triggers ask for at a statement's end.
+/// What foreign keys, keys that need not be unique row by row, and AFTER triggers ask for at a
+/// statement's end.
 pub async fn finish(keys: Vec<ForeignKeys>, cx: &Context<'_>) -> Result<()> {
     cascade::finish(keys, cx).await?;
     cx.deferred.end_statement(cx).await?;
@@ -241,7 +244,8 @@ fn one((count, keys): (u64, ForeignKeys)) -> (u64, Vec<ForeignKeys>) {
     (count, vec![keys])
 }
 
-/// Evaluates expressions of a write, waiting for what they need: locks, too, where a subquery takes them.
+/// Evaluates expressions of a write, waiting for what they need: locks, too, where a subquery takes
+/// them.
 async fn evaluate<T>(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -289,7 +293,8 @@ async fn give(
     returning.row(&out, cx.env).await
 }
 
-/// Completes a row with what is computed from it; 23502 and 23514 where it is not what a row must be before it is stored.
+/// Completes a row with what is computed from it; 23502 and 23514 where it is not what a row must
+/// be before it is stored.
 async fn complete_row(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -383,8 +388,8 @@ async fn failed_check(
     .await
 }
 
-/// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`]. `locked`: this
-/// transaction had locked the row before it replaced it, which its `xmax` tells.
+/// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`].
+/// `locked`: this transaction had locked the row before it replaced it, which its `xmax` tells.
 fn push_system(row: &mut Row, tid: Tid, locked: bool, cx: &Context<'_>) {
     let xid = cx.txn.xid().0 as u32;
     let cid = cx.txn.cid().0;
@@ -580,7 +585,8 @@ async fn self_modified<T>(
     }
 }
 
-/// A row that others have changed first, in its newest version, if that still qualifies: then `input` is of it.
+/// A row that others have changed first, in its newest version, if that still qualifies: then
+/// `input` is of it.
 async fn newest_of<T>(
     outcome: RowOutcome<T>,
     execution: &mut Execution,

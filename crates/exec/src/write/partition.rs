@@ -262,8 +262,8 @@ pub async fn must_fit(
     leaf_or_error(found, table, &[], row, cx.env).map(drop)
 }
 
-/// 23514 for a row that was routed to a leaf by partitions as they were when their table was locked, where another one takes it by
-/// now.
+/// 23514 for a row that was routed to a leaf by partitions as they were when their table was
+/// locked, where another one takes it by now.
 pub(super) async fn still_takes(
     leaf: &std::sync::Arc<TableDef>,
     row: &[Datum],
@@ -377,7 +377,8 @@ fn own_arbiters(table: &TableDef, arbiters: &[Oid], cx: &Context<'_>) -> Result<
     Ok(found)
 }
 
-/// Computes what a leaf's row has of its other columns, and sees that it is what the leaf asks of its rows.
+/// Computes what a leaf's row has of its other columns, and sees that it is what the leaf asks of
+/// its rows.
 pub(super) async fn complete_leaf(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -543,8 +544,8 @@ pub(super) struct Stored {
     pub top: Row,
 }
 
-/// Puts a changed row where it belongs, which may be another partition; foreign keys and triggers learn of it. None: a
-/// trigger keeps it from that.
+/// Puts a changed row where it belongs, which may be another partition; foreign keys and triggers
+/// learn of it. None: a trigger keeps it from that.
 pub(super) async fn put(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -695,7 +696,8 @@ pub(super) fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: u
     top
 }
 
-/// 0A000 for a row that others may point at in a part of the table alone that is partitioned itself: it cannot go to another.
+/// 0A000 for a row that others may point at in a part of the table alone that is partitioned
+/// itself: it cannot go to another.
 fn may_leave(leaf: &TableDef, cx: &Context<'_>) -> Result<()> {
     let catalog = cx.env.catalog;
     let above = catalog.ancestors(leaf);

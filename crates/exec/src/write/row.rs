@@ -51,7 +51,8 @@ fn readable(def: &TableDef, env: Env<'_>) -> Option<Vec<usize>> {
     Some((0..def.columns.len()).filter(may).collect())
 }
 
-/// `Failing row contains (1, null, …).` Of the columns that the role may read, which are then named; empty where it may read none.
+/// `Failing row contains (1, null, …).` Of the columns that the role may read, which are then
+/// named; empty where it may read none.
 pub fn failing_row(def: &TableDef, row: &[Datum], env: Env<'_>) -> String {
     let readable = readable(def, env);
     let shown: Vec<usize> = def
@@ -265,7 +266,8 @@ pub async fn enter(target: &Target, row: &[Datum], tid: Tid, cx: &Context<'_>) -
         .map(drop)
 }
 
-/// As [`enter`], but false where an index that `gives_way` has the key already: what was entered is then to be rolled back.
+/// As [`enter`], but false where an index that `gives_way` has the key already: what was entered is
+/// then to be rolled back.
 pub async fn enter_unless(
     target: &Target,
     row: &[Datum],
@@ -322,7 +324,8 @@ pub async fn enter_unchecked(
     Ok(())
 }
 
-/// 23505 if the row that the entry for `root` leads to is there and another has its key. Waits for those who may come to have it.
+/// 23505 if the row that the entry for `root` leads to is there and another has its key. Waits for
+/// those who may come to have it.
 pub async fn check_unique(
     target: &Target,
     index: &Index,
@@ -362,13 +365,14 @@ pub async fn check_unique(
     }
 }
 
-/// Whether the index lets in one row only with this key: NULLs are different from each other unless it says otherwise.
+/// Whether the index lets in one row only with this key: NULLs are different from each other unless
+/// it says otherwise.
 pub fn is_unique_for(index: &Index, any_null: bool) -> bool {
     index.def.unique && (!any_null || index.def.nulls_not_distinct)
 }
 
-/// Enters the first of these entries, which ascend, and as many as go in with it; if they are `unique` none whose key is there
-/// already, waiting for transactions on whose end that hangs.
+/// Enters the first of these entries, which ascend, and as many as go in with it; if they are
+/// `unique` none whose key is there already, waiting for transactions on whose end that hangs.
 pub async fn enter_run(
     target: &Target,
     index: &Index,
@@ -387,7 +391,8 @@ pub async fn enter_run(
         match run {
             Run::Busy(holder) => wait_for_unique(cx.txn, holder).await?,
             decided => {
-                // Told of where it was refused too: that another has the key already may be what no order explains.
+                // Told of where it was refused too: that another has the key already may be what no
+                // order explains.
                 let told = match decided {
                     Run::Added(count) => count,
                     _ => 1,

@@ -1,4 +1,5 @@
-//! The rows that UPDATE and DELETE look for, and where each of them is when its change came to something else.
+//! The rows that UPDATE and DELETE look for, and where each of them is when its change came to
+//! something else.
 
 use std::borrow::Cow;
 
@@ -33,8 +34,8 @@ pub(super) struct Sought<'t> {
     /// Its columns with the row's own.
     old: &'t [u32],
     is_delete: bool,
-    /// Whether what the statement sees may go while it waits for its row: it reads nothing more by its snapshot, and neither do
-    /// triggers.
+    /// Whether what the statement sees may go while it waits for its row: it reads nothing more by
+    /// its snapshot, and neither do triggers.
     without_snapshot: bool,
 }
 
@@ -76,8 +77,8 @@ impl<'t> Sought<'t> {
         taken_out(self.old, input)
     }
 
-    /// Where the change of a row came to something else: the row as it is now, which `input` then is of. None where the statement
-    /// is through with it.
+    /// Where the change of a row came to something else: the row as it is now, which `input` then
+    /// is of. None where the statement is through with it.
     pub(super) async fn now<T>(
         &self,
         instead: RowOutcome<T>,

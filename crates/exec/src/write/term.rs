@@ -1,4 +1,5 @@
-//! What an index has of a row beside its columns: the values of its expressions, and whether it has the row at all.
+//! What an index has of a row beside its columns: the values of its expressions, and whether it has
+//! the row at all.
 
 use std::cell::Cell;
 use std::sync::Arc;

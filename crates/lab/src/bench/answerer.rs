@@ -1,5 +1,6 @@
-//! The constant answerer: a server that understands the protocol just enough to answer every query with the same
-//! row, without looking at it. What the load reaches against it is the most that any server could show here.
+//! The constant answerer: a server that understands the protocol just enough to answer every query
+//! with the same row, without looking at it. What the load reaches against it is the most that any
+//! server could show here.
 //!
 //! ```text
 //! accept thread ──► as many connections as the load has ──► threads, a reactor each ──► the same answers again
@@ -41,7 +42,8 @@ pub struct Answerer {
 }
 
 impl Answerer {
-    /// For exactly `connections`, on `threads`; it ends when they have. They come the way that they go to `like`.
+    /// For exactly `connections`, on `threads`; it ends when they have. They come the way that they
+    /// go to `like`.
     pub fn start(connections: usize, threads: usize, like: &Address) -> Result<Answerer> {
         let (listener, address) = listen(like)?;
         let running = std::thread::Builder::new()
@@ -101,8 +103,8 @@ pub fn bound(address: &Address) -> std::io::Result<Socket> {
     Ok(listener)
 }
 
-/// Answers the clients of another load: first one alone, to look around as `pgbench`'s does, then `connections` at once. Ends when
-/// they have.
+/// Answers the clients of another load: first one alone, to look around as `pgbench`'s does, then
+/// `connections` at once. Ends when they have.
 pub fn answer_others(listener: &Socket, connections: usize, threads: usize) -> std::io::Result<()> {
     serve(listener, 1, 1)?;
     serve(listener, connections, threads.clamp(1, connections))
@@ -114,7 +116,8 @@ fn serve(listener: &Socket, connections: usize, threads: usize) -> std::io::Resu
     let mut shares: Vec<(usize, Vec<Socket>)> = cores.map(|core| (core, Vec::new())).collect();
     for _ in 0..connections {
         let (mut stream, from) = listener.accept()?;
-        // A load may open its connections one after the other, each when the one before has been greeted.
+        // A load may open its connections one after the other, each when the one before has been
+        // greeted.
         greet(&mut stream)?;
         stream.set_nonblocking(true)?;
         if !from.is_unix() {
@@ -157,8 +160,8 @@ fn answer_all(streams: &[Socket]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads the packet that a connection begins with, whatever it says, and lets its client in. Encryption, for which some ask before
-/// that, it is denied.
+/// Reads the packet that a connection begins with, whatever it says, and lets its client in.
+/// Encryption, for which some ask before that, it is denied.
 fn greet(stream: &mut Socket) -> std::io::Result<()> {
     loop {
         let mut head = [0; 8];

@@ -75,8 +75,8 @@ pub struct Bench {
     /// The script, for `script`.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// A server: postgres://user:password@host:port/database, or mysql:// for select and tpcc; may be repeated
-    /// [default: a Throng of its own].
+    /// A server: postgres://user:password@host:port/database, or mysql:// for select and tpcc; may
+    /// be repeated [default: a Throng of its own].
     #[arg(long = "target", value_name = "URL")]
     pub targets: Vec<String>,
     /// Numbers of clients to sweep.
@@ -96,10 +96,12 @@ pub struct Bench {
     /// How statements are sent: simple, extended or prepared.
     #[arg(long, default_value = "simple")]
     pub mode: String,
-    /// Branches of pgbench's tables, warehouses of tpcc, rows of a COPY, readings of a sensor [default: 10, 2, 1000, 5000].
+    /// Branches of pgbench's tables, warehouses of tpcc, rows of a COPY, readings of a sensor
+    /// [default: 10, 2, 1000, 5000].
     #[arg(long, value_name = "N")]
     pub scale: Option<i64>,
-    /// Transactions a second, all clients together; latency is then from the intended start [default: as many as go].
+    /// Transactions a second, all clients together; latency is then from the intended start
+    /// [default: as many as go].
     #[arg(long, value_name = "N")]
     pub rate: Option<f64>,
     /// Keying and think times of tpcc, as specified.
@@ -108,7 +110,8 @@ pub struct Bench {
     /// Use the tables that are there, as an earlier run left them.
     #[arg(long)]
     pub keep: bool,
-    /// Also measure a server that answers from a constant: the most this client can do here (select only).
+    /// Also measure a server that answers from a constant: the most this client can do here (select
+    /// only).
     #[arg(long)]
     pub limit: bool,
     /// Threads of the client [default: one a core].
@@ -122,8 +125,9 @@ pub struct Bench {
     pub report: Option<PathBuf>,
 }
 
-/// Runs the command. What is found goes to standard output, everything else to standard error; the status is 2
-/// where the command line asks for what is not there, 1 where the bench failed or a condition was violated.
+/// Runs the command. What is found goes to standard output, everything else to standard error; the
+/// status is 2 where the command line asks for what is not there, 1 where the bench failed or a
+/// condition was violated.
 pub fn run(args: &Bench) -> ExitCode {
     match obey(args) {
         Ok(found) if is_sound(&found) => ExitCode::SUCCESS,
@@ -150,7 +154,8 @@ fn obey(args: &Bench) -> Result<Findings> {
     }
     let make = |dialect| workload(args, scale, dialect);
     let mut wishes = wishes(args, scale)?;
-    // Whatever is wrong with a script, or with a target that it cannot be run on, is said before anything is started.
+    // Whatever is wrong with a script, or with a target that it cannot be run on, is said before
+    // anything is started.
     make(Dialect::Postgres)?;
     for target in &wishes.targets {
         make(target.dialect).map_err(|e| e.during(target))?;
@@ -279,8 +284,8 @@ fn wishes(args: &Bench, scale: i64) -> Result<Wishes> {
     })
 }
 
-/// Raises the limit of open files, as far as the system lets us, to what so many connections need; with the
-/// answerer, both ends are here.
+/// Raises the limit of open files, as far as the system lets us, to what so many connections need;
+/// with the answerer, both ends are here.
 fn allow_connections(clients: usize) -> Result<()> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let needed = clients as u64 * 2 + OTHER_FILES;

@@ -49,7 +49,8 @@ pub struct Target {
     pub protocol: &'static str,
     /// As the server says it.
     pub version: String,
-    /// Of the server's, what decides how much a commit costs and how much is kept in memory: names and values.
+    /// Of the server's, what decides how much a commit costs and how much is kept in memory: names
+    /// and values.
     pub settings: Vec<(String, String)>,
     pub telling: Telling,
     /// Ascending in clients.
@@ -64,7 +65,8 @@ pub struct Target {
     pub is_answerer: bool,
 }
 
-/// The knee is where this share of the best throughput is reached: beyond it more clients only wait longer.
+/// The knee is where this share of the best throughput is reached: beyond it more clients only wait
+/// longer.
 pub const KNEE: f64 = 0.95;
 
 #[derive(Clone, Debug, Serialize)]

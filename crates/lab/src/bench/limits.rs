@@ -1,9 +1,9 @@
 //! What limited a target, in words, from what was measured at its knee.
 //!
-//! The rules, in this order: the client, when it is near what it can do at all, its threads have no time left or nearly all of
-//! what the cores do is its own;
-//! a wait that takes much of the sessions' waiting while cores are idle; the cores, when they are busy; otherwise
-//! it is not known, and that is said.
+//! The rules, in this order: the client, when it is near what it can do at all, its threads have no
+//! time left or nearly all of what the cores do is its own; a wait that takes much of the sessions'
+//! waiting while cores are idle; the cores, when they are busy; otherwise it is not known, and that
+//! is said.
 
 use super::findings::{Point, Target, Wait};
 use super::waits::{RUNNING, meaning};
@@ -18,10 +18,12 @@ const NOTABLE: f64 = 0.3;
 /// The share of their cores' time that the client's threads use when they have none left.
 const CLIENT_FULL: f64 = 0.9;
 
-/// The client's share of what the cores do, with what the kernel does for it, from which on the server hardly matters.
+/// The client's share of what the cores do, with what the kernel does for it, from which on the
+/// server hardly matters.
 const CLIENTS_OWN: f64 = 0.8;
 
-/// `answerer` is the constant answerer's throughput with the same number of clients, where it was measured.
+/// `answerer` is the constant answerer's throughput with the same number of clients, where it was
+/// measured.
 pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: usize) -> String {
     let Some(point) = target.at_knee() else {
         return "nothing was done, so nothing can be said".to_owned();

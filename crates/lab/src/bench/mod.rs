@@ -9,9 +9,9 @@
 //!   findings: medians, knee, scalability law, what limited each ─► text, JSON, HTML
 //! ```
 //!
-//! What it promises: targets are asked the same things (the same seeds) by the same client at nearly the same
-//! time; nothing that failed is left out of the result; and what limited a target is said from what was measured,
-//! or it is said that it is not known.
+//! What it promises: targets are asked the same things (the same seeds) by the same client at
+//! nearly the same time; nothing that failed is left out of the result; and what limited a target
+//! is said from what was measured, or it is said that it is not known.
 
 pub mod answerer;
 pub mod cli;

@@ -1,5 +1,5 @@
-//! Who a target is: its kind, its version, the settings that a comparison must know, and whether it can say what its
-//! sessions wait for.
+//! Who a target is: its kind, its version, the settings that a comparison must know, and whether it
+//! can say what its sessions wait for.
 
 use super::findings::Telling;
 use crate::load::connection::{self, Connection};
@@ -20,7 +20,8 @@ pub struct Server {
     pub kind: Kind,
     /// As the server says it, by its name.
     pub version: String,
-    /// What of a server decides how much a commit costs and how much it keeps in memory, in its own names.
+    /// What of a server decides how much a commit costs and how much it keeps in memory, in its own
+    /// names.
     pub settings: Vec<(String, String)>,
     pub telling: Telling,
 }

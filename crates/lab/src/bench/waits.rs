@@ -1,8 +1,9 @@
 //! What a target's sessions waited for during a turn, in the way the target can tell.
 //!
-//! A Throng counts: `throng.waits` has the time of every event. PostgreSQL only shows the present: a connection of
-//! its own asks `pg_stat_activity` again and again, and counts what it sees. So it is with MySQL and MariaDB where
-//! their `performance_schema` looks at waits; where it does not, there is nothing to ask.
+//! A Throng counts: `throng.waits` has the time of every event. PostgreSQL only shows the present:
+//! a connection of its own asks `pg_stat_activity` again and again, and counts what it sees. So it
+//! is with MySQL and MariaDB where their `performance_schema` looks at waits; where it does not,
+//! there is nothing to ask.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,8 +30,9 @@ pub const RUNNING: &str = "running";
 const IN_POSTGRES: &str = "SELECT coalesce(wait_event_type || ' ' || wait_event, 'running'), count(*) \
                            FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
                            AND pid <> pg_backend_pid() GROUP BY 1";
-/// The innermost event that has begun, of sessions that do not wait for their client. A call into the storage engine (`wait/io/table`) is one, however little it
-/// waits, so it is called running, unless InnoDB says that the session waits for a row.
+/// The innermost event that has begun, of sessions that do not wait for their client. A call into
+/// the storage engine (`wait/io/table`) is one, however little it waits, so it is called running,
+/// unless InnoDB says that the session waits for a row.
 const IN_MYSQL: &str = "SELECT CASE WHEN lock_wait THEN 'row lock' \
                         WHEN event IS NULL OR event LIKE 'wait/io/table/%' THEN 'running' \
                         ELSE substr(event, 6) END, count(*) FROM (SELECT t.thread_id, \
@@ -86,7 +88,8 @@ impl Watch {
                 let seen = looking
                     .join()
                     .unwrap_or_else(|p| std::panic::resume_unwind(p));
-                // A server without that view is none the worse for it: there is nothing to say about its waits.
+                // A server without that view is none the worse for it: there is nothing to say
+                // about its waits.
                 Ok(seen.map(|samples| shares(&samples)).unwrap_or_default())
             }
         }
@@ -94,7 +97,8 @@ impl Watch {
 }
 
 fn counted(target: &Target) -> Result<Vec<Wait>> {
-    // By event, over all objects; what is left of the sessions' time is not known here, so shares are of the waits.
+    // By event, over all objects; what is left of the sessions' time is not known here, so shares
+    // are of the waits.
     let query = "SELECT wait_event_type || ' ' || wait_event, sum(total_ms) FROM throng.waits \
                  WHERE waiter = 'session' GROUP BY 1 ORDER BY 2 DESC";
     connection::with(target, async |connection| {
@@ -149,7 +153,8 @@ fn shares(samples: &Samples) -> Vec<Wait> {
     waits
 }
 
-/// What a wait's name means, for who meets it the first time: by the longest of these that it begins with.
+/// What a wait's name means, for who meets it the first time: by the longest of these that it
+/// begins with.
 pub fn meaning(what: &str) -> Option<&'static str> {
     const OTHER_TRANSACTION: &str =
         "another transaction has changed the same row and has not ended";

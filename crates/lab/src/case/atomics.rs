@@ -1,8 +1,8 @@
 //! `atomics`: what one cache line costs when several cores want it.
 //!
-//! The yardstick for everything else here. A line that all read is copied into every core and costs nothing
-//! more; a line that all write travels from core to core, and each visit waits for it. A compare-and-swap loop
-//! pays for the trip even when it loses; an add never loses.
+//! The yardstick for everything else here. A line that all read is copied into every core and costs
+//! nothing more; a line that all write travels from core to core, and each visit waits for it. A
+//! compare-and-swap loop pays for the trip even when it loses; an add never loses.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};

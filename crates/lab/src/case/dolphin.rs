@@ -1,4 +1,5 @@
-//! `dolphin`: 1000 concurrent range scans of sensor readings that do not fit the pool, and how files are read.
+//! `dolphin`: 1000 concurrent range scans of sensor readings that do not fit the pool, and how
+//! files are read.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! `extend`: loads that make one table longer, as 64 concurrent COPYs do.
 //!
-//! Each thread stores batches of rows in the heap, with a log and real files, through a ring of its own; the pool is much smaller
-//! than what is loaded, so frames have to be cleaned all the time. What is different is under which lock that happens: see
-//! `throng_buffer::Extension` for the forms.
+//! Each thread stores batches of rows in the heap, with a log and real files, through a ring of its
+//! own; the pool is much smaller than what is loaded, so frames have to be cleaned all the time.
+//! What is different is under which lock that happens: see `throng_buffer::Extension` for the
+//! forms.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `greenplum`: `pgbench -S` with 100 clients, and the spinlocks that every row read takes.
 //!
-//! Greenplum 6 is PostgreSQL 9.4: pinning a page, unpinning it and entering its latch each take a spinlock. The
-//! variants are a server in which that is so, with the spinlock in three forms, and the server as it is, which
-//! takes none on this way.
+//! Greenplum 6 is PostgreSQL 9.4: pinning a page, unpinning it and entering its latch each take a
+//! spinlock. The variants are a server in which that is so, with the spinlock in three forms, and
+//! the server as it is, which takes none on this way.
 
 use std::time::Duration;
 

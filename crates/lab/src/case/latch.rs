@@ -1,7 +1,7 @@
 //! `latch`: readers of one latch, which is what a B-tree's root is to all who search.
 //!
-//! The latch is the server's own, in the three forms of its word, and the read that enters nothing; two words under
-//! it, which writers keep equal, tell whether it keeps its promise.
+//! The latch is the server's own, in the three forms of its word, and the read that enters nothing;
+//! two words under it, which writers keep equal, tell whether it keeps its promise.
 
 use throng_sync::CachePadded;
 use throng_sync::latch::{ByAdd, ByCas, Latch, RawLatch, UnderSpin};

@@ -7,9 +7,10 @@
 //!   pread   pread 256 KB into a buffer of one's own
 //! ```
 //!
-//! A process has one lock for its address space (mmap_sem, now mmap_lock): a page fault takes it shared, mapping and unmapping
-//! take it exclusively. Newer kernels spare most faults the lock (per-VMA locks, Linux 6.4), which this shows too: the difference
-//! between the first two variants is then small.
+//! A process has one lock for its address space (mmap_sem, now mmap_lock): a page fault takes it
+//! shared, mapping and unmapping take it exclusively. Newer kernels spare most faults the lock
+//! (per-VMA locks, Linux 6.4), which this shows too: the difference between the first two variants
+//! is then small.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -222,7 +223,8 @@ impl Bench for Readers {
                 let mut at = worker.index * READ;
                 while worker.goes_on() {
                     let offset = at % FILE;
-                    // The crew has no way to fail; what cannot be read is not counted, and is seen as no reads at all.
+                    // The crew has no way to fail; what cannot be read is not counted, and is seen
+                    // as no reads at all.
                     let read = worker.step(|| this.read(offset, &mut buffer));
                     if read.is_err() {
                         return;
@@ -263,16 +265,18 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is reached through this value only, and unmapped when it is dropped, by whichever thread.
+// SAFETY: the mapping is reached through this value only, and unmapped when it is dropped, by
+// whichever thread.
 unsafe impl Send for Mapping {}
-// SAFETY: `touch` reads and `forget` changes nothing that a reader of a file mapping can see; `fill_from` is called on
-// anonymous mappings by the one thread that has made them.
+// SAFETY: `touch` reads and `forget` changes nothing that a reader of a file mapping can see;
+// `fill_from` is called on anonymous mappings by the one thread that has made them.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn of_file(file: &File, offset: usize, len: usize) -> io::Result<Mapping> {
         let (protection, flags) = (ProtFlags::READ, MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choosing touches no memory that exists.
+        // SAFETY: a new mapping at an address of the kernel's choosing touches no memory that
+        // exists.
         let start = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -298,8 +302,8 @@ impl Mapping {
     fn touch(&self, offset: usize, len: usize) -> u64 {
         assert!(offset + len <= self.len, "within the mapping");
         let pages = (offset..offset + len).step_by(STDIO);
-        // SAFETY: within the mapping (just checked), which is readable while `self` lives; the file is as long and nobody cuts
-        // it. Volatile, for the touching is the point.
+        // SAFETY: within the mapping (just checked), which is readable while `self` lives; the file
+        // is as long and nobody cuts it. Volatile, for the touching is the point.
         pages
             .map(|at| u64::from(unsafe { self.start.cast::<u8>().add(at).read_volatile() }))
             .sum()
@@ -308,15 +312,16 @@ impl Mapping {
     /// Takes pages out of the address space, so that they fault again; the file keeps them.
     fn forget(&self, offset: usize, len: usize) -> io::Result<()> {
         assert!(offset + len <= self.len, "within the mapping");
-        // SAFETY: a range of this mapping (just checked) of a file, shared and never written: what is dropped comes back the same.
+        // SAFETY: a range of this mapping (just checked) of a file, shared and never written: what
+        // is dropped comes back the same.
         unsafe { madvise(self.start.byte_add(offset), len, Advice::LinuxDontNeed)? };
         Ok(())
     }
 
     /// Reads from a file into a mapping that is this thread's.
     fn fill_from(&self, file: &File, offset: u64) -> io::Result<()> {
-        // SAFETY: the mapping is anonymous, writable, as long as said, and nobody else's: made by the calling thread, which drops
-        // it after this.
+        // SAFETY: the mapping is anonymous, writable, as long as said, and nobody else's: made by
+        // the calling thread, which drops it after this.
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.len) };
         rustix::io::pread(file, bytes, offset)?;
         Ok(())
@@ -325,7 +330,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: start and length of the mapping this value was made with; nothing borrows from it any more.
+        // SAFETY: start and length of the mapping this value was made with; nothing borrows from it
+        // any more.
         let unmapped = unsafe { munmap(self.start, self.len) };
         debug_assert!(unmapped.is_ok(), "a mapping of this value's own");
     }

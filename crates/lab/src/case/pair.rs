@@ -1,4 +1,5 @@
-//! Two words that are equal whenever nobody writes them: what tells whether a latch or a pin keeps its promise.
+//! Two words that are equal whenever nobody writes them: what tells whether a latch or a pin keeps
+//! its promise.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,8 +28,8 @@ impl Pair {
     }
 }
 
-/// A turn of readers who now and then write. A read that saw the words differ fails the turn, as a read that was `torn`; one
-/// that saw nothing is none.
+/// A turn of readers who now and then write. A read that saw the words differ fails the turn, as a
+/// read that was `torn`; one that saw nothing is none.
 pub fn run(
     turn: &Turn,
     read: impl Fn() -> Option<[u64; 2]> + Sync,

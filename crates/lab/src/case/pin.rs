@@ -1,8 +1,8 @@
 //! `pin`: one page's pin count, changed by all who read the page.
 //!
-//! The count is the frame's own, in its three forms, and the read that pins nothing. Now and then somebody tries to
-//! evict the page, and succeeds only when nobody has it pinned; two words, which eviction makes unequal for a moment, tell
-//! whether a pin keeps its promise.
+//! The count is the frame's own, in its three forms, and the read that pins nothing. Now and then
+//! somebody tries to evict the page, and succeeds only when nobody has it pinned; two words, which
+//! eviction makes unequal for a moment, tell whether a pin keeps its promise.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -135,7 +135,8 @@ impl Page {
         self.latch.validate(version).then_some(words)
     }
 
-    /// As a frame is claimed: under the latch, and if nobody has it pinned. The page comes back at once, changed.
+    /// As a frame is claimed: under the latch, and if nobody has it pinned. The page comes back at
+    /// once, changed.
     fn evict(&self) {
         if !self.latch.try_exclusive() {
             return;

@@ -1,8 +1,9 @@
-//! `placement`: threads where the kernel puts them, threads bound to cores, and structures split per memory node.
+//! `placement`: threads where the kernel puts them, threads bound to cores, and structures split
+//! per memory node.
 //!
-//! Each thread takes new pages from the pool into a file of its own and reads others it took before, so that free frames and the
-//! pages' memory are what all share. With one memory node two are made up, which splits the free frames and leaves the memory
-//! where it is.
+//! Each thread takes new pages from the pool into a file of its own and reads others it took
+//! before, so that free frames and the pages' memory are what all share. With one memory node two
+//! are made up, which splits the free frames and leaves the memory where it is.
 
 use std::path::Path;
 use std::sync::Arc;

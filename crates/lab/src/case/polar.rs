@@ -1,4 +1,5 @@
-//! `polar`: 64 concurrent COPYs into one table with a primary key, and what is done under the extension lock.
+//! `polar`: 64 concurrent COPYs into one table with a primary key, and what is done under the
+//! extension lock.
 
 use std::time::Duration;
 

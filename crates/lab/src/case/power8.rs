@@ -1,4 +1,5 @@
-//! `power8`: reads by primary key, all in memory, as clients grow; how a page is pinned and its latch entered.
+//! `power8`: reads by primary key, all in memory, as clients grow; how a page is pinned and its
+//! latch entered.
 
 use std::time::Duration;
 

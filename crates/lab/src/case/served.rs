@@ -6,8 +6,9 @@
 //! drop      killed, its directory removed
 //! ```
 //!
-//! A stopped process does nothing at all, so the variants that do not have their turn neither clean nor write nor
-//! wake up. A server that refuses a setting ends before it is ready: the case fails with what the server said.
+//! A stopped process does nothing at all, so the variants that do not have their turn neither clean
+//! nor write nor wake up. A server that refuses a setting ends before it is ready: the case fails
+//! with what the server said.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -67,7 +68,8 @@ impl Served {
         for (name, value) in start.settings {
             command.arg("--set").arg(format!("{name}={value}"));
         }
-        // SAFETY: between fork and exec the closure makes one system call and touches no memory of the parent's.
+        // SAFETY: between fork and exec the closure makes one system call and touches no memory of
+        // the parent's.
         unsafe {
             // A lab that is killed would leave a stopped server behind, which nobody could find.
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
@@ -86,7 +88,8 @@ impl Served {
             .split_whitespace()
             .find_map(|word| word.parse::<SocketAddr>().ok());
         let Some(address) = address else {
-            // Whatever it is, it is no server that is ready; if it has not ended by itself, it must now.
+            // Whatever it is, it is no server that is ready; if it has not ended by itself, it must
+            // now.
             let _ = child.kill();
             let _ = child.wait();
             let said = std::fs::read_to_string(&log).unwrap_or_default();
@@ -126,10 +129,12 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // What it has is about to be removed: there is nothing to end cleanly. A stopped process dies of this too.
+        // What it has is about to be removed: there is nothing to end cleanly. A stopped process
+        // dies of this too.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // The scratch directory goes with the run; this makes room for the other variants meanwhile.
+        // The scratch directory goes with the run; this makes room for the other variants
+        // meanwhile.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }

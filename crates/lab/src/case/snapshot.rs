@@ -1,9 +1,9 @@
 //! `snapshot`: what it costs to learn which transactions run, as sessions grow.
 //!
-//! A transaction system on files of its own for each variant. Most of its sessions are idle; a few run short
-//! transactions, each with an id, a snapshot and a commit that does not wait for the disk. A turn has two halves:
-//! one thread alone, for the cost of each step in nanoseconds, then several at once, for throughput and the
-//! share of time that snapshots take.
+//! A transaction system on files of its own for each variant. Most of its sessions are idle; a few
+//! run short transactions, each with an id, a snapshot and a commit that does not wait for the
+//! disk. A turn has two halves: one thread alone, for the cost of each step in nanoseconds, then
+//! several at once, for throughput and the share of time that snapshots take.
 
 use std::path::Path;
 use std::pin::pin;
@@ -26,7 +26,8 @@ use crate::{Error, Result, crew};
 
 pub struct Snapshot;
 
-/// Sessions that run transactions at any time: as many at every point of the axis, so that only the idle ones grow.
+/// Sessions that run transactions at any time: as many at every point of the axis, so that only the
+/// idle ones grow.
 const RUNNING: usize = 8;
 
 /// Snapshots taken in a row by the one thread, for one reading of the clock.
@@ -153,7 +154,8 @@ fn session(sys: &TxnSystem) -> Session {
     })
 }
 
-/// Drives a future that hardly ever has to wait: a commit waits only while the log's buffer is full.
+/// Drives a future that hardly ever has to wait: a commit waits only while the log's buffer is
+/// full.
 fn settle<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::{Case, Sample, Setup, Turn, Variant};
 use crate::Progress;
 
-/// Gives every variant of the case a short turn with each of these numbers of clients, the most of them first, and each
-/// turn's sample to `check`. On a machine that is busy with other things a short turn can be over before anything was
-/// done: it is taken again, longer. Where nothing is done for long the test fails.
+/// Gives every variant of the case a short turn with each of these numbers of clients, the most of
+/// them first, and each turn's sample to `check`. On a machine that is busy with other things a
+/// short turn can be over before anything was done: it is taken again, longer. Where nothing is
+/// done for long the test fails.
 pub fn run_variants(
     case: &dyn Case,
     scratch: &Path,

@@ -6,9 +6,10 @@
 //!   alone · group · delay      commits a second, on real files with fdatasync
 //! ```
 //!
-//! The first three are one binary's three forms of insertion (`lab_wal_insert`). Of the others, `alone` keeps a lock
-//! from its record to its sync, as a log without group commit does; `group` is the flusher as it is; `delay` has
-//! `commit_delay` at half of what a sync takes here, which is what PostgreSQL's manual advises.
+//! The first three are one binary's three forms of insertion (`lab_wal_insert`). Of the others,
+//! `alone` keeps a lock from its record to its sync, as a log without group commit does; `group` is
+//! the flusher as it is; `delay` has `commit_delay` at half of what a sync takes here, which is
+//! what PostgreSQL's manual advises.
 
 use std::io;
 use std::path::Path;

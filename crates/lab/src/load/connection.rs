@@ -1,4 +1,5 @@
-//! A connection to a server: non-blocking, one statement at a time, as little work a round trip as can be.
+//! A connection to a server: non-blocking, one statement at a time, as little work a round trip as
+//! can be.
 //!
 //! ```text
 //!                       ┌─ Postgres  protocol 3.0: simple, extended, prepared, COPY; trust and SCRAM
@@ -7,8 +8,8 @@
 //!     └─ Session: the stream, the rows that were kept, whether a transaction is open
 //! ```
 //!
-//! After an error of the server's the connection is in step again. Rows are counted; they are copied only for
-//! statements that ask for it.
+//! After an error of the server's the connection is in step again. Rows are counted; they are
+//! copied only for statements that ask for it.
 
 use super::dialect::Dialect;
 use super::mysql::MySql;
@@ -75,7 +76,8 @@ impl Connection {
         Ok(Connection { session, speaks })
     }
 
-    /// Runs a statement to its end. An error of the server's leaves the connection ready for the next.
+    /// Runs a statement to its end. An error of the server's leaves the connection ready for the
+    /// next.
     pub async fn run(&mut self, sql: &Sql, args: &[Arg<'_>]) -> Result<Tally> {
         match &mut self.speaks {
             Speaks::Postgres(postgres) => postgres.run(&mut self.session, sql, args).await,
@@ -106,8 +108,8 @@ impl Connection {
         }
     }
 
-    /// Brings the rows that `more` writes into a table, until it says false: lines of COPY's text form, in which
-    /// nothing is escaped but NULL.
+    /// Brings the rows that `more` writes into a table, until it says false: lines of COPY's text
+    /// form, in which nothing is escaped but NULL.
     pub async fn fill(
         &mut self,
         table: &str,

@@ -1,7 +1,8 @@
-//! The two kinds of SQL that a load writes, and all in which their texts differ that a workload uses.
+//! The two kinds of SQL that a load writes, and all in which their texts differ that a workload
+//! uses.
 //!
-//! A workload's texts are PostgreSQL's; parameters are `$1`, `$2`, … in both. MySQL's sessions are told to read the
-//! standard's strings and its `||` ([`SESSION`]), so what is left is this:
+//! A workload's texts are PostgreSQL's; parameters are `$1`, `$2`, … in both. MySQL's sessions are
+//! told to read the standard's strings and its `||` ([`SESSION`]), so what is left is this:
 //!
 //! | PostgreSQL | MySQL | where |
 //! | --- | --- | --- |
@@ -37,7 +38,8 @@ impl Dialect {
         }
     }
 
-    /// From PostgreSQL's text. Text is compared by its bytes, as PostgreSQL's default collation of UTF-8 does.
+    /// From PostgreSQL's text. Text is compared by its bytes, as PostgreSQL's default collation of
+    /// UTF-8 does.
     pub fn create_table(self, text: &str) -> String {
         match self {
             Dialect::Postgres => text.to_owned(),

@@ -5,14 +5,16 @@
 //!                            └────── threads: a reactor each, clients dealt evenly ──────┘
 //! ```
 //!
-//! **Latency.** Without a rate the loop is closed: a client sends its next transaction when the last has ended, and
-//! latency is from sending to the end. A server that stalls is then asked less while it stalls, so the long
-//! latencies are under-counted (coordinated omission); results say so. With a rate each client has a schedule that
-//! does not care how the server does (exponential gaps: together the clients are a Poisson stream), and latency is
-//! from the time when the transaction was to start, however late it did.
+//! **Latency.** Without a rate the loop is closed: a client sends its next transaction when the
+//! last has ended, and latency is from sending to the end. A server that stalls is then asked less
+//! while it stalls, so the long latencies are under-counted (coordinated omission); results say so.
+//! With a rate each client has a schedule that does not care how the server does (exponential gaps:
+//! together the clients are a Poisson stream), and latency is from the time when the transaction
+//! was to start, however late it did.
 //!
-//! **Counted** are transactions that end inside the window. Of those that start in it and end later nothing is
-//! known but that they ended; what has not ended after [`GRACE`] is cut off and reported.
+//! **Counted** are transactions that end inside the window. Of those that start in it and end later
+//! nothing is known but that they ended; what has not ended after [`GRACE`] is cut off and
+//! reported.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,7 +38,8 @@ use super::workload::{Client, Done, Link, Workload};
 const GRACE: Duration = Duration::from_secs(60);
 /// After a failed connection a client waits this long: a server that refuses is not stormed.
 const RECONNECT_WAIT: Duration = Duration::from_millis(20);
-/// Nanoseconds that histograms tell apart at best, and the longest they hold (an hour); three digits between.
+/// Nanoseconds that histograms tell apart at best, and the longest they hold (an hour); three
+/// digits between.
 const FINEST: u64 = 512;
 const LONGEST: u64 = 3_600_000_000_000;
 
@@ -50,14 +53,16 @@ pub struct Plan {
     pub window: Duration,
     /// Transactions a second, all clients together; none for a closed loop.
     pub rate: Option<f64>,
-    /// How often a transaction is tried that fails with 40001 or 40P01, or MySQL's 1213 or 1205; at least 1.
+    /// How often a transaction is tried that fails with 40001 or 40P01, or MySQL's 1213 or 1205; at
+    /// least 1.
     pub tries: u32,
     pub mode: Mode,
     pub seed: u64,
 }
 
 impl Plan {
-    /// A closed loop of simple statements, deadlocks and serialization failures retried as often as it takes.
+    /// A closed loop of simple statements, deadlocks and serialization failures retried as often as
+    /// it takes.
     pub fn new(clients: usize, window: Duration) -> Plan {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         Plan {

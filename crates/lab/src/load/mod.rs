@@ -10,8 +10,8 @@
 //! reactor    one epoll loop a thread, one future a client
 //! ```
 //!
-//! The load runs on the machine it measures, so it must be cheap: what it spends a transaction is measured with
-//! each run ([`drive::Measured::own_cpu`]).
+//! The load runs on the machine it measures, so it must be cheap: what it spends a transaction is
+//! measured with each run ([`drive::Measured::own_cpu`]).
 
 pub mod connection;
 pub mod dialect;

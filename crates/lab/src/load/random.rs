@@ -1,6 +1,7 @@
 //! The random numbers of workloads: uniform, and the skewed ones that pgbench and TPC-C name.
 //!
-//! A generator is seeded from the run's seed and the client's number, so that two targets are asked the same things.
+//! A generator is seeded from the run's seed and the client's number, so that two targets are asked
+//! the same things.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
@@ -76,7 +77,8 @@ impl Random {
         }
     }
 
-    /// TPC-C's non-uniform distribution (clause 2.1.6): `(((0..=a | low..=high) + c) % (high-low+1)) + low`.
+    /// TPC-C's non-uniform distribution (clause 2.1.6): `(((0..=a | low..=high) + c) %
+    /// (high-low+1)) + low`.
     pub fn nurand(&mut self, a: i64, c: i64, low: i64, high: i64) -> i64 {
         let mixed = self.within(0, a) | self.within(low, high);
         (mixed + c) % (high - low + 1) + low
@@ -152,8 +154,9 @@ mod tests {
 
     #[test]
     fn nurand_favours_values_with_many_bits() {
-        // With c = 0 and a range of powers of two, a value's chance grows with the bits it has in A's part:
-        // 255 needs for each of 8 bits one of two draws to have it, 0 needs all to be clear.
+        // With c = 0 and a range of powers of two, a value's chance grows with the bits it has in
+        // A's part: 255 needs for each of 8 bits one of two draws to have it, 0 needs all to be
+        // clear.
         let mut random = Random::of(7, 0);
         let mut seen = [0u32; 2];
         for _ in 0..100_000 {

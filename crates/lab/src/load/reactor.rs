@@ -1,8 +1,9 @@
 //! Many connections on one thread: an epoll loop that polls one future a client.
 //!
-//! A load generator shares its cores with the server it measures, so what matters is what a round trip costs
-//! here: one `write`, one `read`, and a share of one `epoll_wait` that brings all clients that are ready. There
-//! are no wakers, queues or locks: an event names a task, the task is polled, that is all.
+//! A load generator shares its cores with the server it measures, so what matters is what a round
+//! trip costs here: one `write`, one `read`, and a share of one `epoll_wait` that brings all
+//! clients that are ready. There are no wakers, queues or locks: an event names a task, the task is
+//! polled, that is all.
 //!
 //! ```text
 //!            ┌────────────── epoll_wait ◄─────────────┐
@@ -10,10 +11,11 @@
 //!   timer ───────────────────────────────► poll task ─┘
 //! ```
 //!
-//! Invariants: a task owns at most one registered socket at a time; sockets are registered once, edge-triggered, so a steady
-//! state makes no `epoll_ctl`: for reading, and for writing only from the first write on that found no room, since a Unix-domain
-//! socket that is watched for writing wakes its watcher with every message that the other end reads; a task waits for its socket or a timer and for
-//! nothing else (another future would never be polled again).
+//! Invariants: a task owns at most one registered socket at a time; sockets are registered once,
+//! edge-triggered, so a steady state makes no `epoll_ctl`: for reading, and for writing only from
+//! the first write on that found no room, since a Unix-domain socket that is watched for writing
+//! wakes its watcher with every message that the other end reads; a task waits for its socket or a
+//! timer and for nothing else (another future would never be polled again).
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -154,8 +156,8 @@ impl Reactor {
         self.sleep_until(Instant::now() + time).await;
     }
 
-    /// Polls the tasks until all have ended, or until `deadline`: those that are left are then dropped, their
-    /// sockets closed, and their number returned.
+    /// Polls the tasks until all have ended, or until `deadline`: those that are left are then
+    /// dropped, their sockets closed, and their number returned.
     pub fn run(&self, tasks: Vec<Task<'_>>, deadline: Option<Instant>) -> io::Result<usize> {
         let mut crowd = Crowd {
             reactor: &self.0,

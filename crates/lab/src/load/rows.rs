@@ -1,4 +1,5 @@
-//! Rows of one result, copied out of the read buffer cell by cell into one piece of memory that is used again.
+//! Rows of one result, copied out of the read buffer cell by cell into one piece of memory that is
+//! used again.
 
 use super::trouble::{Result, Trouble};
 

@@ -1,8 +1,9 @@
-//! Statements with parameters, in whichever of the protocol's three ways a load is told to send them.
+//! Statements with parameters, in whichever of the protocol's three ways a load is told to send
+//! them.
 //!
-//! A statement is written once, with `$1`, `$2`, …; [`Mode::Simple`] puts the values into the text as literals,
-//! [`Mode::Extended`] parses it anew each time, [`Mode::Prepared`] parses it once a connection. For MySQL the
-//! parameters become `?` in the order in which they stand.
+//! A statement is written once, with `$1`, `$2`, …; [`Mode::Simple`] puts the values into the text
+//! as literals, [`Mode::Extended`] parses it anew each time, [`Mode::Prepared`] parses it once a
+//! connection. For MySQL the parameters become `?` in the order in which they stand.
 
 use std::io::Write as _;
 

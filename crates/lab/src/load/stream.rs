@@ -1,4 +1,5 @@
-//! A socket on the reactor, what is to be written to it, and what was read from it and not yet understood.
+//! A socket on the reactor, what is to be written to it, and what was read from it and not yet
+//! understood.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem;
@@ -16,7 +17,8 @@ const SMALL: usize = 4 << 10;
 const LARGE: usize = 64 << 10;
 /// What the write buffer keeps of its room when it was written out.
 const KEPT: usize = 128 << 10;
-/// A full accept queue of a Unix socket answers at once instead of making the client wait: ask again after this.
+/// A full accept queue of a Unix socket answers at once instead of making the client wait: ask
+/// again after this.
 const BACKLOG_WAIT: Duration = Duration::from_millis(1);
 /// … but not for longer than this.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
@@ -71,8 +73,8 @@ impl Stream {
                 Ok(0) => return Err(Trouble::broken("closed by the server")),
                 Ok(n) => {
                     self.input.end += n;
-                    // A short read has emptied the socket (epoll(7), question 9): the next event will say when
-                    // there is more, and a read that finds nothing is saved.
+                    // A short read has emptied the socket (epoll(7), question 9): the next event
+                    // will say when there is more, and a read that finds nothing is saved.
                     if n < wanted {
                         self.reactor.drained();
                     }
@@ -94,7 +96,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// The next whole message, if there is one: `first` finds it in the bytes and says how long it is.
+    /// The next whole message, if there is one: `first` finds it in the bytes and says how long it
+    /// is.
     #[inline]
     pub fn take<'a, M>(
         &'a mut self,

@@ -1,5 +1,5 @@
-//! What can go wrong between a load and its server, sorted by what the load does about it: try the transaction
-//! again, count it as failed, open a new connection, or give up.
+//! What can go wrong between a load and its server, sorted by what the load does about it: try the
+//! transaction again, count it as failed, open a new connection, or give up.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -47,8 +47,8 @@ impl Trouble {
         Trouble::Usage(why.into())
     }
 
-    /// `serialization_failure` and `deadlock_detected`, MySQL's deadlock and its lock wait that took too long: the
-    /// same transaction may work the next time.
+    /// `serialization_failure` and `deadlock_detected`, MySQL's deadlock and its lock wait that
+    /// took too long: the same transaction may work the next time.
     pub fn is_retryable(&self) -> bool {
         match self {
             Trouble::Refused(r) => {

@@ -1,10 +1,11 @@
-//! Where a server is: `postgres://user:password@host:port/database`, the way libpq reads it, as far as a load
-//! needs it, and `mysql://` (or `mariadb://`) in the same way.
+//! Where a server is: `postgres://user:password@host:port/database`, the way libpq reads it, as far
+//! as a load needs it, and `mysql://` (or `mariadb://`) in the same way.
 //!
-//! A host that begins with a slash (`postgres:///db?host=/tmp`, or `postgres://%2Ftmp:5418/db`) is the directory of
-//! a Unix socket; of MySQL's it is the socket itself (`mysql://root@%2Ftmp%2Fmysql.sock/db`). What is left out is
-//! `postgres`, `127.0.0.1` and 5432, or `root` and 3306; MySQL's database cannot be left out. Options other than
-//! `host`, `port`, `user`, `password` and `dbname` are refused, not ignored.
+//! A host that begins with a slash (`postgres:///db?host=/tmp`, or `postgres://%2Ftmp:5418/db`) is
+//! the directory of a Unix socket; of MySQL's it is the socket itself
+//! (`mysql://root@%2Ftmp%2Fmysql.sock/db`). What is left out is `postgres`, `127.0.0.1` and 5432,
+//! or `root` and 3306; MySQL's database cannot be left out. Options other than `host`, `port`,
+//! `user`, `password` and `dbname` are refused, not ignored.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};

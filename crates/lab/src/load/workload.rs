@@ -1,4 +1,5 @@
-//! What a workload is: data that it loads, transactions that its clients run, and conditions that must hold after.
+//! What a workload is: data that it loads, transactions that its clients run, and conditions that
+//! must hold after.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -38,15 +39,18 @@ pub trait Workload: Send + Sync {
     /// What client `number` of `of` does, for as long as it lasts.
     fn client(&self, number: usize, of: usize, seed: u64) -> Box<dyn Client>;
 
-    /// Conditions that hold when the load was served correctly, whatever ran, and nobody runs any more.
+    /// Conditions that hold when the load was served correctly, whatever ran, and nobody runs any
+    /// more.
     fn check(&self, target: &Target) -> Result<Vec<Condition>>;
 
-    /// Removes what no later run could use, after conditions that held: what violates one stays, to be looked at.
+    /// Removes what no later run could use, after conditions that held: what violates one stays, to
+    /// be looked at.
     fn tidy(&self, _target: &Target) -> Result<()> {
         Ok(())
     }
 
-    /// Whether opening the connection is part of the transaction: then none is opened before the start.
+    /// Whether opening the connection is part of the transaction: then none is opened before the
+    /// start.
     fn connects_itself(&self) -> bool {
         false
     }
@@ -56,7 +60,8 @@ pub trait Client {
     /// Decides what the next transaction is, with all its inputs, and names its kind.
     fn draw(&mut self) -> usize;
 
-    /// Runs the transaction last drawn, from its beginning: called again after a failure that may be retried.
+    /// Runs the transaction last drawn, from its beginning: called again after a failure that may
+    /// be retried.
     fn run<'a>(&'a mut self, link: &'a mut Link) -> Doing<'a>;
 
     /// How long the user types before the transaction last drawn, and thinks after it.

@@ -13,7 +13,8 @@ use crate::print::{duration, percent};
 use crate::report::{self, escape};
 use crate::{Error, Progress, Result, cli};
 
-/// Structures that a line of their own is worth: what it is called, and parts of the names of its functions.
+/// Structures that a line of their own is worth: what it is called, and parts of the names of its
+/// functions.
 const STRUCTURES: &[(&str, &[&str])] = &[
     ("spinlocks", &["throng_sync::spin"]),
     ("latches", &["throng_sync::latch"]),

@@ -1,4 +1,5 @@
-//! The kernel's performance events: opening them on the threads of a process, and reading what they say.
+//! The kernel's performance events: opening them on the threads of a process, and reading what they
+//! say.
 //!
 //! ```text
 //!            core 0    core 1          an event a (thread, core), since only such events may be inherited by
@@ -13,7 +14,8 @@
 //! | data_head (kernel writes) … data_tail (we write) | record record record … |
 //! ```
 //!
-//! The kernel never overwrites what lies between tail and head; what does not fit is counted in a `LOST` record.
+//! The kernel never overwrites what lies between tail and head; what does not fit is counted in a
+//! `LOST` record.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -27,7 +29,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 /// What the kernel says.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Record {
-    /// A thread was seen with this stack, innermost address first, kernel addresses among them where permitted.
+    /// A thread was seen with this stack, innermost address first, kernel addresses among them
+    /// where permitted.
     Stack {
         pid: u32,
         tid: u32,
@@ -97,8 +100,8 @@ impl Event {
                 attr.set_context_switch(1);
             }
         }
-        // SAFETY: attr is a valid attribute structure that says its own size, and lives through the call, which
-        // writes to nothing else.
+        // SAFETY: attr is a valid attribute structure that says its own size, and lives through the
+        // call, which writes to nothing else.
         let fd = unsafe {
             perf_event_open(
                 &mut attr,
@@ -177,11 +180,12 @@ impl Ring {
         rustix::param::page_size().max(PAGE)
     }
 
-    /// The two counters of the metadata page: where the kernel has written to, and where we have read to.
+    /// The two counters of the metadata page: where the kernel has written to, and where we have
+    /// read to.
     fn counters(&self) -> (&AtomicU64, &AtomicU64) {
         let meta = self.base.as_ptr().cast::<perf_event_mmap_page>();
-        // SAFETY: the mapping starts with this structure, is page-aligned and lives as long as self. Both fields
-        // are aligned 64-bit words that kernel and process access atomically.
+        // SAFETY: the mapping starts with this structure, is page-aligned and lives as long as
+        // self. Both fields are aligned 64-bit words that kernel and process access atomically.
         unsafe {
             (
                 AtomicU64::from_ptr(&raw mut (*meta).data_head),
@@ -193,8 +197,8 @@ impl Ring {
     /// Hands over what was written since the last call.
     pub fn drain(&mut self, mut each: impl FnMut(Record)) {
         let (head, tail) = self.counters();
-        // Acquire: the records up to the head are read after it. Release: they are read before the kernel may
-        // write over them.
+        // Acquire: the records up to the head are read after it. Release: they are read before the
+        // kernel may write over them.
         let end = head.load(Ordering::Acquire);
         let mut at = tail.load(Ordering::Relaxed);
         let mut bytes = Vec::new();
@@ -216,13 +220,15 @@ impl Ring {
         tail.store(at, Ordering::Release);
     }
 
-    /// Copies `length` bytes from position `at` of the endless stream that the ring holds a window of.
+    /// Copies `length` bytes from position `at` of the endless stream that the ring holds a window
+    /// of.
     fn copy(&self, at: u64, length: usize, into: &mut Vec<u8>) {
         into.clear();
         let start = (at % self.bytes as u64) as usize;
         let first = length.min(self.bytes - start);
-        // SAFETY: the data area is `bytes` long behind one page, start + first and length - first lie within it,
-        // and the kernel does not write between tail and head, where these bytes are.
+        // SAFETY: the data area is `bytes` long behind one page, start + first and length - first
+        // lie within it, and the kernel does not write between tail and head, where these bytes
+        // are.
         unsafe {
             let data = self.base.as_ptr().add(self.page());
             into.extend_from_slice(std::slice::from_raw_parts(data.add(start), first));

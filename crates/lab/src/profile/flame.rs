@@ -6,9 +6,9 @@
 //!  ┌─────────────── a ───────────┐┌ d ┐     and siblings are in the order of their names
 //! ```
 //!
-//! The crate `inferno` draws such graphs too, but in colours of its own, which a page cannot turn dark, and it
-//! changes the features of crates that DataFusion is built on. Colours here say something: frames of the structure
-//! under test stand out, the kernel's are grey.
+//! The crate `inferno` draws such graphs too, but in colours of its own, which a page cannot turn
+//! dark, and it changes the features of crates that DataFusion is built on. Colours here say
+//! something: frames of the structure under test stand out, the kernel's are grey.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -60,8 +60,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// An `<svg class="flame">` element; frames with one of `functions` in their names are marked. None of an empty
-/// profile.
+/// An `<svg class="flame">` element; frames with one of `functions` in their names are marked. None
+/// of an empty profile.
 pub fn draw(profile: &Profile, functions: &[&str]) -> Option<String> {
     let mut root = Node::default();
     for (stack, weight) in &profile.folded {

@@ -1,15 +1,15 @@
 //! From a stack of addresses to a line of names.
 //!
-//! A stack of an asynchronous server is mostly its runtime's: dozens of frames between a thread's start and the
-//! first function that means something, a dozen more around every poll. Of each run of such frames the innermost
-//! one stays.
+//! A stack of an asynchronous server is mostly its runtime's: dozens of frames between a thread's
+//! start and the first function that means something, a dozen more around every poll. Of each run
+//! of such frames the innermost one stays.
 
 use std::collections::HashMap;
 
 use super::symbol::Names;
 
-/// The addresses to look up, innermost first. Callers are known by where they will go on, which may be the next
-/// function's first byte; the byte before is theirs.
+/// The addresses to look up, innermost first. Callers are known by where they will go on, which may
+/// be the next function's first byte; the byte before is theirs.
 pub fn calls(stack: &[u64]) -> impl DoubleEndedIterator<Item = u64> {
     let here = stack.first().copied();
     let callers = stack
@@ -21,7 +21,8 @@ pub fn calls(stack: &[u64]) -> impl DoubleEndedIterator<Item = u64> {
 
 /// `;outer;…;inner`
 ///
-/// Begins with the first function that is not the start of a thread; a stack of nothing else is kept.
+/// Begins with the first function that is not the start of a thread; a stack of nothing else is
+/// kept.
 pub fn frames(stack: &[u64], names: &HashMap<u64, Names>) -> String {
     let all: Vec<&String> = calls(stack)
         .rev()

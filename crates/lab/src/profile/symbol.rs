@@ -1,8 +1,9 @@
 //! From addresses to names.
 //!
-//! A process's mappings (`/proc/PID/maps`) say which file an address belongs to; the file's debugging information
-//! names the function there and those inlined into it, its symbol table the function where there is none. Kernel
-//! addresses are looked up in `/proc/kallsyms`, which shows them to those who may see them.
+//! A process's mappings (`/proc/PID/maps`) say which file an address belongs to; the file's
+//! debugging information names the function there and those inlined into it, its symbol table the
+//! function where there is none. Kernel addresses are looked up in `/proc/kallsyms`, which shows
+//! them to those who may see them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -54,8 +55,8 @@ impl Mappings {
         self.0.get(at).filter(|m| m.start <= address)
     }
 
-    /// Names addresses of user and kernel. Each file is opened once and closed again: its debugging information
-    /// may be much larger than what is kept of it.
+    /// Names addresses of user and kernel. Each file is opened once and closed again: its debugging
+    /// information may be much larger than what is kept of it.
     pub fn name(&self, addresses: &BTreeSet<u64>, kernel: &KernelSymbols) -> HashMap<u64, Names> {
         let mut named = HashMap::with_capacity(addresses.len());
         let mut by_file: BTreeMap<&Path, Vec<(u64, u64)>> = BTreeMap::new();
@@ -131,8 +132,9 @@ fn readable(symbol: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(symbol)).replace(';', ",")
 }
 
-/// A name with its module. Line tables name an inlined function without its path (`lock<T>`), so that is put
-/// together from the file it stands in; parameters are left off, which would name the modules of others.
+/// A name with its module. Line tables name an inlined function without its path (`lock<T>`), so
+/// that is put together from the file it stands in; parameters are left off, which would name the
+/// modules of others.
 fn placed(name: &str, file: Option<&str>) -> String {
     let generic = name.find('<').filter(|at| *at > 0);
     let bare = &name[..generic.unwrap_or(name.len())];
@@ -144,8 +146,8 @@ fn placed(name: &str, file: Option<&str>) -> String {
     }
 }
 
-/// `…/crates/sync/src/spin.rs` is `throng_sync::spin`, `…/library/core/src/option.rs` is `core::option`, and
-/// `…/bytes-1.12.1/src/lib.rs` is `bytes`.
+/// `…/crates/sync/src/spin.rs` is `throng_sync::spin`, `…/library/core/src/option.rs` is
+/// `core::option`, and `…/bytes-1.12.1/src/lib.rs` is `bytes`.
 fn module(file: &str) -> Option<String> {
     let (package, path) = file.rsplit_once("/src/")?;
     let (above, package) = package.rsplit_once('/').unwrap_or(("", package));
@@ -172,8 +174,8 @@ fn file_name(path: &Path) -> String {
 
 /// Reads `/proc/PID/maps`: `start-end perms offset dev inode path`, ascending.
 ///
-/// A file that may be loaded anywhere is linked for address 0, so its bias is where its first byte is mapped;
-/// `fixed` tells which are linked for where they are.
+/// A file that may be loaded anywhere is linked for address 0, so its bias is where its first byte
+/// is mapped; `fixed` tells which are linked for where they are.
 fn parse(maps: &str, fixed: impl Fn(&Path) -> bool) -> Vec<Mapping> {
     let mut found: Vec<Mapping> = Vec::new();
     for line in maps.lines() {

@@ -88,7 +88,8 @@ fn burn_here(until: &AtomicBool) {
     }
 }
 
-/// Where the kernel permits it, a thread that computes is found computing; where not, it is said in words.
+/// Where the kernel permits it, a thread that computes is found computing; where not, it is said in
+/// words.
 #[test]
 fn a_busy_thread_is_seen() {
     let recorder = match Recorder::start(&[std::process::id()], Mode::OnCpu { hertz: HERTZ }) {

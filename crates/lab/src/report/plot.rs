@@ -1,8 +1,8 @@
 //! Plots as inline SVG: lines over numbers of clients, with spreads and fitted curves.
 //!
-//! The horizontal axis is logarithmic, since clients are doubled from point to point; so is the vertical one
-//! where values differ by more than a line of one scale can show. Colours are classes (`c0` to `c7`) which the
-//! page's style fills in, one set for light and one for dark.
+//! The horizontal axis is logarithmic, since clients are doubled from point to point; so is the
+//! vertical one where values differ by more than a line of one scale can show. Colours are classes
+//! (`c0` to `c7`) which the page's style fills in, one set for light and one for dark.
 
 use std::fmt::Write;
 
@@ -218,7 +218,8 @@ impl Scale {
     }
 }
 
-/// The next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8 times a power of ten: what divides well by four.
+/// The next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8 times a power of ten: what divides well by
+/// four.
 fn round_up(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;

@@ -82,7 +82,8 @@ fn found() -> Findings {
     }
 }
 
-/// Fails on an element that is not closed, or closed out of order. Enough of HTML for what is written here.
+/// Fails on an element that is not closed, or closed out of order. Enough of HTML for what is
+/// written here.
 fn assert_well_formed(html: &str) {
     const VOID: &[&str] = &["meta", "!doctype"];
     let mut open: Vec<&str> = Vec::new();

@@ -38,8 +38,8 @@ fn nanos_of(event: WaitEvent, object: Object) -> u64 {
         .map_or(0, |w| w.nanos)
 }
 
-/// Takes the calling thread for a core's and gives a look at how long that was queued for since. A thread that has ended leaves its
-/// numbers to the next one in its place, whatever that one's core.
+/// Takes the calling thread for a core's and gives a look at how long that was queued for since. A
+/// thread that has ended leaves its numbers to the next one in its place, whatever that one's core.
 fn core_queue(core: u32) -> impl Fn() -> u64 {
     slots::this_is_core(core as usize);
     let all = move || nanos_of(WaitEvent::CoreQueue, Object::core(core));
@@ -49,7 +49,8 @@ fn core_queue(core: u32) -> impl Fn() -> u64 {
 
 const MS: u64 = 1_000_000;
 
-/// Tries until a measurement was not disturbed by what else runs on the machine: the last one's complaint stands.
+/// Tries until a measurement was not disturbed by what else runs on the machine: the last one's
+/// complaint stands.
 fn undisturbed(measure: impl Fn(u32) -> Result<(), String>) {
     let disturbed = |at| measure(at).err();
     let complaints: Vec<String> = (0..20).map_while(disturbed).collect();

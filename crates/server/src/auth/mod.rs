@@ -43,8 +43,9 @@ impl Method {
 ///
 /// `end_point`: the hash of the certificate that the client saw, where channels can be bound to it.
 ///
-/// A user that does not exist goes through the same exchange as one with another password, so that names cannot be probed; the log
-/// alone tells the one from the other. A password is good until VALID UNTIL.
+/// A user that does not exist goes through the same exchange as one with another password, so that
+/// names cannot be probed; the log alone tells the one from the other. A password is good until
+/// VALID UNTIL.
 pub async fn authenticate(
     engine: &Engine,
     peer: &mut Peer,
@@ -176,7 +177,8 @@ async fn reply(peer: &mut Peer) -> Result<Vec<u8>> {
     }
 }
 
-/// The mechanism and the client-first-message inside a SASLInitialResponse: mechanism, length, data.
+/// The mechanism and the client-first-message inside a SASLInitialResponse: mechanism, length,
+/// data.
 fn initial_response(body: &[u8]) -> Option<(&str, &str)> {
     let end = body.iter().position(|&b| b == 0)?;
     let mechanism = std::str::from_utf8(&body[..end]).ok()?;

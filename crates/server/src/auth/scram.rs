@@ -1,5 +1,6 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's side, with PostgreSQL's form of a stored verifier:
-//! `SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>`, base64 throughout. The password itself is never kept.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's side, with PostgreSQL's form of a stored
+//! verifier: `SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>`, base64 throughout. The
+//! password itself is never kept.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -116,7 +117,8 @@ pub struct Challenged {
     nonce: String,
     /// client-first-message-bare, server-first-message, joined by a comma.
     transcript: String,
-    /// What the final message's channel binding must be: the first message's GS2 header, and what it is bound to.
+    /// What the final message's channel binding must be: the first message's GS2 header, and what
+    /// it is bound to.
     binding: String,
 }
 
@@ -125,7 +127,8 @@ impl Exchange {
         Exchange { verifier }
     }
 
-    /// Takes client-first-message, gives server-first-message. `None` if it is malformed or wants another channel binding.
+    /// Takes client-first-message, gives server-first-message. `None` if it is malformed or wants
+    /// another channel binding.
     pub fn first(self, message: &str, channel: Channel<'_>) -> Option<(Challenged, String)> {
         let mut nonce = [0; NONCE];
         rand::rng().fill_bytes(&mut nonce);
@@ -138,7 +141,8 @@ impl Exchange {
         channel: Channel<'_>,
         server_nonce: &str,
     ) -> Option<(Challenged, String)> {
-        // gs2-header = "n", "y" or "p=" and the kind of binding, a comma, an optional authzid, a comma
+        // gs2-header = "n", "y" or "p=" and the kind of binding, a comma, an optional authzid, a
+        // comma
         let mut parts = message.splitn(3, ',');
         let (flag, authzid, bare) = (parts.next()?, parts.next()?, parts.next()?);
         let agreed = match channel {
@@ -170,8 +174,8 @@ impl Exchange {
 }
 
 impl Challenged {
-    /// Takes client-final-message. `None` if it is malformed, `Some(None)` if the proof is wrong, else
-    /// server-final-message.
+    /// Takes client-final-message. `None` if it is malformed, `Some(None)` if the proof is wrong,
+    /// else server-final-message.
     pub fn last(self, message: &str) -> Option<Option<String>> {
         let (without_proof, proof) = message.rsplit_once(",p=")?;
         let mut attributes = without_proof.split(',');

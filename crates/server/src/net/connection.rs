@@ -5,9 +5,9 @@
 //!    │                                    ├─ Parse Bind … ─ Sync ─► ReadyForQuery
 //!    └─ cancel request                    └─ Terminate, end of stream
 //! ```
-//! Replies gather in the output buffer and leave when there is no more input to understand, so a batch of
-//! messages that came in one read is answered in one write. After an error in the extended protocol everything up
-//! to Sync is skipped, as the protocol demands.
+//! Replies gather in the output buffer and leave when there is no more input to understand, so a
+//! batch of messages that came in one read is answered in one write. After an error in the extended
+//! protocol everything up to Sync is skipped, as the protocol demands.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -101,7 +101,8 @@ pub async fn serve(host: Rc<Host>, stream: Stream, guest: Guest) {
     peer.close().await;
 }
 
-/// The log has clients that were refused; not those that went away by themselves, and failed passwords only once.
+/// The log has clients that were refused; not those that went away by themselves, and failed
+/// passwords only once.
 fn tell_refused(origin: &Origin, e: &Error) {
     match e.code() {
         state::INVALID_PASSWORD | state::CONNECTION_FAILURE | state::IO_ERROR => {
@@ -111,7 +112,8 @@ fn tell_refused(origin: &Origin, e: &Error) {
     }
 }
 
-/// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
+/// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else
+/// than a session.
 async fn start(
     host: &Host,
     mut peer: Peer,
@@ -217,7 +219,8 @@ impl Request {
     }
 }
 
-/// The settings in a libpq `options` string: `-c name=value` and `--name=value`, backslash escaping the next character.
+/// The settings in a libpq `options` string: `-c name=value` and `--name=value`, backslash escaping
+/// the next character.
 fn command_line_options(text: &str) -> Vec<(String, String)> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -327,7 +330,8 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
     let entry = session.entry();
     loop {
         if session.is_listening() {
-            // A notification may cut short what waits for the next message; that must not be a write.
+            // A notification may cut short what waits for the next message; that must not be a
+            // write.
             tokio::select! {
                 biased;
                 sent = peer.send_due() => sent?,
@@ -355,8 +359,9 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
     }
 }
 
-/// Answers a message that has been read, at `first` in the peer's input, and those that came with it. `skipping`: up to Sync, after
-/// an error. Whether it is so afterwards; `None`: the client leaves.
+/// Answers a message that has been read, at `first` in the peer's input, and those that came with
+/// it. `skipping`: up to Sync, after an error. Whether it is so afterwards; `None`: the client
+/// leaves.
 async fn answer(
     peer: &mut Peer,
     session: &mut Session,
@@ -366,7 +371,8 @@ async fn answer(
     let mut scratch = Scratch(READ.with(Rooms::take));
     let mut next = Some(first);
     while let Some(range) = next {
-        // A statement writes to the peer while it runs, so its text is moved out of the peer's input first.
+        // A statement writes to the peer while it runs, so its text is moved out of the peer's
+        // input first.
         let scratch = &mut scratch.0;
         scratch.clear();
         scratch.extend_from_slice(peer.bytes(range));
@@ -433,8 +439,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Polled before the socket is looked at, it asks for the session's memory: in a crowd others' has taken its place in the core's
-/// cache, and it comes while the kernel reads.
+/// Polled before the socket is looked at, it asks for the session's memory: in a crowd others' has
+/// taken its place in the core's cache, and it comes while the kernel reads.
 async fn fetching_ahead(session: &Session, entry: &SessionEntry) -> Infallible {
     poll_fn(|_| {
         session.fetch_ahead();
@@ -444,7 +450,8 @@ async fn fetching_ahead(session: &Session, entry: &SessionEntry) -> Infallible {
     .await
 }
 
-/// Sends an error, which does not wait for Sync; one that ends the session or the server is passed on instead.
+/// Sends an error, which does not wait for Sync; one that ends the session or the server is passed
+/// on instead.
 fn report(peer: &mut Peer, session: &Session, e: Error) -> Result<()> {
     match e.fields().severity {
         Severity::Fatal | Severity::Panic => Err(e),
@@ -574,7 +581,8 @@ fn describe(peer: &mut Peer, shape: Option<&throng_exec::client::RowShape>) {
 mod tests {
     use super::*;
 
-    /// With the session in it. Thousands of idle ones are to be borne, and each one's memory is looked for when it is woken.
+    /// With the session in it. Thousands of idle ones are to be borne, and each one's memory is
+    /// looked for when it is woken.
     #[test]
     fn an_idle_connection_is_small() {
         fn whole<A, B, C, F: Future>(_: impl Fn(A, B, C) -> F) -> usize {

@@ -1,11 +1,13 @@
-//! Clients that have connected and not logged in: how many there may be, and who goes where there are more.
+//! Clients that have connected and not logged in: how many there may be, and who goes where there
+//! are more.
 //!
 //! ```text
 //!   accepted ─► guest ─► startup packet ─► password ─► session
 //!                 │           has spoken        │
 //!                 └── shown out, the one that has been silent for longest first ──┘
 //! ```
-//! Connecting costs a stranger nothing and the server a file descriptor. So whoever says nothing makes way for those who come.
+//! Connecting costs a stranger nothing and the server a file descriptor. So whoever says nothing
+//! makes way for those who come.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +20,8 @@ use tokio::sync::Notify;
 /// A client that comes in a crowd may wait this long for its turn to be read.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the server has a socket for a client, or takes its connection only to say that it has none.
+/// Whether the server has a socket for a client, or takes its connection only to say that it has
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     Free,

@@ -4,8 +4,8 @@
 //! acceptor (main thread) ──deals──► loop 0, pinned to core 0: its connections, for life
 //!                           └─────► loop 1, pinned to core 1: …
 //! ```
-//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::deal`]); one by a Unix socket, which has no such core,
-//! to the loop that has fewest.
+//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::deal`]); one by a
+//! Unix socket, which has no such core, to the loop that has fewest.
 
 use std::io;
 use std::net::SocketAddr;
@@ -115,7 +115,8 @@ impl Loops {
         self.loops.iter().map(open).sum()
     }
 
-    /// Waits while there are so many that not even one more can be told so: the descriptors that are left are others'.
+    /// Waits while there are so many that not even one more can be told so: the descriptors that
+    /// are left are others'.
     async fn ready(&self) {
         while self.open() >= self.sockets + REFUSALS {
             tokio::time::sleep(LOOK).await;
@@ -135,12 +136,14 @@ impl Loops {
         let _ = chosen.arrivals.send((arrival, guest));
     }
 
-    /// Ends every session with 57P01, as loops do to which nobody can come any longer, and waits for the loops.
+    /// Ends every session with 57P01, as loops do to which nobody can come any longer, and waits
+    /// for the loops.
     pub fn stop(self) {
         self.join();
     }
 
-    /// Ends every session with 57P02, for storage has failed, and waits for the loops as long as `most`.
+    /// Ends every session with 57P02, for storage has failed, and waits for the loops as long as
+    /// `most`.
     pub fn stop_within(self, most: Duration) {
         self.cause.storage_failed();
         let (ended, end) = std::sync::mpsc::channel();
@@ -184,11 +187,14 @@ fn start_loop(
         engine.describe_stalls();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
+            // Sockets are looked at after this many polls: frequent enough that a busy session
+            // delays nobody.
             .event_interval(31)
-            // For VACUUM and sorting keys: few at a time, and every thread takes one of a bounded number of lanes.
+            // For VACUUM and sorting keys: few at a time, and every thread takes one of a bounded
+            // number of lanes.
             .max_blocking_threads(4)
-            // They start where the loop is bound, and must not compete with it there while other cores are idle.
+            // They start where the loop is bound, and must not compete with it there while other
+            // cores are idle.
             .on_thread_start(move || for_blocking.confine())
             .on_thread_park(give_way)
             .build()
@@ -208,9 +214,10 @@ fn start_loop(
     })
 }
 
-/// Before a loop waits for what comes, its clients get the core for as long as they have something to send; else on a full core
-/// they wait for the loop's time slice to end, which is milliseconds. On an idle core this returns at once. While others may be
-/// waiting for rows that sessions of this loop have changed, it hurries on.
+/// Before a loop waits for what comes, its clients get the core for as long as they have something
+/// to send; else on a full core they wait for the loop's time slice to end, which is milliseconds.
+/// On an idle core this returns at once. While others may be waiting for rows that sessions of this
+/// loop have changed, it hurries on.
 fn give_way() {
     stack::give_back();
     if throng_txn::writers_here() == 0 {
@@ -405,7 +412,8 @@ fn clone_unix(listener: &UnixListener) -> io::Result<UnixListener> {
     UnixListener::from_std(owned.into())
 }
 
-/// Binds a Unix socket, replacing the file that a dead server left behind, not one that a live server answers at.
+/// Binds a Unix socket, replacing the file that a dead server left behind, not one that a live
+/// server answers at.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => {

@@ -4,9 +4,10 @@
 //!   turn of a loop:  session 1 ─► session 2 ─► session 3 ─► sender
 //!                       │ posts      │ posts      │ posts      └─ writes all three
 //! ```
-//! Who reads for many connections is then woken once and finds all replies, where else each one wakes him for itself. The sender is
-//! a task of the loop like the sessions: the first reply of a turn wakes it, so it runs when those that were ready then have run.
-//! Several leave by [one call](super::ring) where the kernel lets them.
+//! Who reads for many connections is then woken once and finds all replies, where else each one
+//! wakes him for itself. The sender is a task of the loop like the sessions: the first reply of a
+//! turn wakes it, so it runs when those that were ready then have run. Several leave by [one
+//! call](super::ring) where the kernel lets them.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -1,5 +1,5 @@
-//! A connection's two buffers as a running statement sees them: rows and tags go into the output buffer, COPY data
-//! comes out of the input buffer.
+//! A connection's two buffers as a running statement sees them: rows and tags go into the output
+//! buffer, COPY data comes out of the input buffer.
 
 use std::io;
 use std::pin::pin;
@@ -18,7 +18,8 @@ use super::recode;
 use super::stream::Stream;
 use super::wire::{self, Frontend};
 
-/// Input taken from the kernel in one read: as much again as the last time where that was all there was room for.
+/// Input taken from the kernel in one read: as much again as the last time where that was all there
+/// was room for.
 const READ_CHUNK: usize = 16 * 1024;
 const LARGEST_READ: usize = 256 * 1024;
 /// A buffer that grew past this for one large message is given back once it is empty.
@@ -30,7 +31,8 @@ const MOST_HELD: usize = 8 * 1024;
 /// Longer replies leave by themselves.
 const MOST_POSTED: usize = 16 * 1024;
 
-/// A client's socket with what was read but not yet understood, and what was written but not yet sent.
+/// A client's socket with what was read but not yet understood, and what was written but not yet
+/// sent.
 pub struct Peer {
     stream: Stream,
     input: Vec<u8>,
@@ -39,7 +41,8 @@ pub struct Peer {
     /// How much is asked for in the next read.
     chunk: usize,
     pub output: Vec<u8>,
-    /// Long values that are part of what is written, each before the byte of `output` with its number.
+    /// Long values that are part of what is written, each before the byte of `output` with its
+    /// number.
     long: Vec<(usize, LongValue)>,
     /// Where in `output` the last CommandComplete began, when it was written.
     tag: usize,
@@ -64,7 +67,8 @@ impl Peer {
         }
     }
 
-    /// A message was answered that is not the last of its batch: as long as it is short, the answer waits for Flush or Sync.
+    /// A message was answered that is not the last of its batch: as long as it is short, the answer
+    /// waits for Flush or Sync.
     pub fn hold(&mut self) {
         self.holds = true;
     }
@@ -85,7 +89,8 @@ impl Peer {
         self.recode_from(start, 0);
     }
 
-    /// Writes the last message, from `start` on, in what the client speaks: after `skipped` bytes its body is nothing but text.
+    /// Writes the last message, from `start` on, in what the client speaks: after `skipped` bytes
+    /// its body is nothing but text.
     fn recode_from(&mut self, start: usize, skipped: usize) {
         if !self.charset.is_plain() {
             recode::answer(self.charset, start, skipped, &mut self.output);
@@ -117,7 +122,8 @@ impl Peer {
         }
     }
 
-    /// Has what was answered leave when the loop's turn ends: at once, if the statement that is next takes longer than that.
+    /// Has what was answered leave when the loop's turn ends: at once, if the statement that is
+    /// next takes longer than that.
     pub async fn let_go(&mut self) -> io::Result<()> {
         let short = self.output.len() <= MOST_POSTED && self.long.is_empty();
         if short && !self.output.is_empty() {
@@ -126,7 +132,8 @@ impl Peer {
         self.send().await
     }
 
-    /// Replaces the socket by one that encrypts; fails if the client already sent plain bytes after asking.
+    /// Replaces the socket by one that encrypts; fails if the client already sent plain bytes after
+    /// asking.
     pub async fn secure(self, tls: &tokio_rustls::TlsAcceptor) -> io::Result<Peer> {
         if self.start != self.input.len() {
             return Err(io::Error::new(
@@ -206,7 +213,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends what was written up to the last long value, and that one. Returns how much of `output` that was.
+    /// Sends what was written up to the last long value, and that one. Returns how much of `output`
+    /// that was.
     async fn send_long(&mut self) -> io::Result<usize> {
         let write = async {
             let mut sent = 0;
@@ -220,7 +228,8 @@ impl Peer {
         waited(WaitEvent::ClientWrite, Object::NONE, write).await
     }
 
-    /// The next whole message's place in the input, reading as needed; `None` when the client has gone.
+    /// The next whole message's place in the input, reading as needed; `None` when the client has
+    /// gone.
     pub async fn next_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
         loop {
             if let Some(range) = self.whole_message()? {
@@ -240,7 +249,8 @@ impl Peer {
         }
     }
 
-    /// Appends COPY data: all that has been read already, or else the next message. False when there is no more.
+    /// Appends COPY data: all that has been read already, or else the next message. False when
+    /// there is no more.
     async fn next_copy_data(&mut self, into: &mut Vec<u8>) -> Result<bool> {
         let mut any = false;
         loop {

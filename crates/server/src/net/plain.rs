@@ -5,11 +5,13 @@
 //!   client reads a reply ─► the loop is woken       nothing
 //!   client sends         ─► the loop is woken       client sends ─► the loop is woken
 //! ```
-//! Linux tells whoever watches a Unix-domain socket for writing of each message that the other end has read, room or not
-//! (`unix_write_space`; TCP does so only once a write has found no room). A loop that sleeps would be woken by every reply that
-//! is read, for nothing. A write that finds no room is rare, and watches for that alone.
+//! Linux tells whoever watches a Unix-domain socket for writing of each message that the other end
+//! has read, room or not (`unix_write_space`; TCP does so only once a write has found no room). A
+//! loop that sleeps would be woken by every reply that is read, for nothing. A write that finds no
+//! room is rare, and watches for that alone.
 //!
-//! What is [posted](super::outbox) lies here until the loop's turn ends; whatever is written after it waits for it.
+//! What is [posted](super::outbox) lies here until the loop's turn ends; whatever is written after
+//! it waits for it.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
@@ -33,7 +35,8 @@ pub struct PlainSocket {
     posted: RefCell<Vec<u8>>,
     /// The outbox has it on its list.
     is_listed: Cell<bool>,
-    /// There was no room for what was posted, or the client is gone: the session is to send it itself.
+    /// There was no room for what was posted, or the client is gone: the session is to send it
+    /// itself.
     is_stuck: Cell<bool>,
     session: WakerSlot,
 }
@@ -61,7 +64,8 @@ impl PlainSocket {
         self.socket.into_inner()
     }
 
-    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at the end of the stream.
+    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at
+    /// the end of the stream.
     pub async fn read_more(&self, into: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
         loop {
             let ready = poll_fn(|cx| {
@@ -122,7 +126,8 @@ impl PlainSocket {
         self.write(&posted).await
     }
 
-    /// Has `bytes` leave with what other sessions of the loop have to send when its turn ends, and empties them.
+    /// Has `bytes` leave with what other sessions of the loop have to send when its turn ends, and
+    /// empties them.
     pub async fn post(self: &Rc<Self>, bytes: &mut Vec<u8>) -> io::Result<()> {
         if self.is_stuck.get() {
             self.send_posted().await?;
@@ -157,7 +162,8 @@ impl PlainSocket {
         }
     }
 
-    /// Sends what was posted, as far as there is room; the rest is left to the session. The buffer, where it is empty.
+    /// Sends what was posted, as far as there is room; the rest is left to the session. The buffer,
+    /// where it is empty.
     pub fn leave(&self) -> Option<Vec<u8>> {
         self.is_listed.set(false);
         while !self.posted().is_empty() {
@@ -193,8 +199,9 @@ impl AsRawFd for PlainSocket {
 }
 
 fn watch(socket: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` owns its descriptor, names the same one each time it is asked, and closes it when it is dropped; in the
-    // `AsyncFd` it is neither replaced nor taken out while it is registered.
+    // SAFETY: an `OwnedFd` owns its descriptor, names the same one each time it is asked, and
+    // closes it when it is dropped; in the `AsyncFd` it is neither replaced nor taken out while it
+    // is registered.
     let watched = unsafe { AsyncFd::register_with_interest(socket, interest) };
     Ok(watched?)
 }
@@ -237,7 +244,8 @@ mod tests {
         reader.join().expect("the reader ended");
     }
 
-    /// Posted, more posted, then written: it arrives in this order, though there is room for a part only.
+    /// Posted, more posted, then written: it arrives in this order, though there is room for a part
+    /// only.
     #[tokio::test]
     async fn what_is_posted_comes_before_what_is_written_later() {
         let (socket, mut theirs, outbox) = pair();
@@ -287,7 +295,8 @@ mod tests {
         assert_eq!(read.map_err(|e| e.kind()), Err(io::ErrorKind::BrokenPipe));
     }
 
-    /// More than one call takes, among them one whose client is gone and one whose client does not read.
+    /// More than one call takes, among them one whose client is gone and one whose client does not
+    /// read.
     #[tokio::test]
     async fn replies_leave_together_each_as_far_as_its_client_lets_it() {
         for ring in [None, Ring::new().ok()] {

@@ -1,7 +1,7 @@
 //! Messages to and from clients that speak another character set than UTF-8.
 //!
-//! Names and statements are text whatever the message; values of parameters and rows are converted where their types are
-//! known. A message is put together anew, with its length.
+//! Names and statements are text whatever the message; values of parameters and rows are converted
+//! where their types are known. A message is put together anew, with its length.
 
 use throng_sql::io::Charset;
 use throng_types::Result;
@@ -49,8 +49,8 @@ pub fn message(charset: Charset, message: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Writes an answer of UTF-8, which begins at `start`, in the client's character set. Its body is text, and the zeros
-/// between texts, after `skipped` bytes.
+/// Writes an answer of UTF-8, which begins at `start`, in the client's character set. Its body is
+/// text, and the zeros between texts, after `skipped` bytes.
 pub fn answer(charset: Charset, start: usize, skipped: usize, out: &mut Vec<u8>) {
     let body = start + HEAD + skipped;
     if out[body..].is_ascii() {

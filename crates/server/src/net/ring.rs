@@ -6,8 +6,9 @@
 //!     it reads 1, asks for more, sleeps               reads all, asks for more, sleeps
 //!   send 2 ─► it wakes and takes the core …
 //! ```
-//! A client that has slept has used less of the loop's core than the loop has, so the scheduler gives it the core as soon as a
-//! call returns to the loop. Within a call most kernels do not switch.
+//! A client that has slept has used less of the loop's core than the loop has, so the scheduler
+//! gives it the core as soon as a call returns to the loop. Within a call most kernels do not
+//! switch.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -26,7 +27,8 @@ impl Ring {
     /// A ring of the calling thread.
     ///
     /// # Errors
-    /// Where the kernel has none, or none for us: before Linux 6.0, in many containers, by `kernel.io_uring_disabled`.
+    /// Where the kernel has none, or none for us: before Linux 6.0, in many containers, by
+    /// `kernel.io_uring_disabled`.
     pub fn new() -> io::Result<Ring> {
         let mut builder = IoUring::builder();
         // What one client's socket refuses does not keep the others' replies.
@@ -37,7 +39,8 @@ impl Ring {
     /// Sends what is posted on each of them, as far as it has room.
     ///
     /// # Errors
-    /// When the kernel takes no more. What has not been sent is still posted, and the ring is of no further use.
+    /// When the kernel takes no more. What has not been sent is still posted, and the ring is of no
+    /// further use.
     pub fn send(&mut self, sockets: &[Rc<PlainSocket>]) -> io::Result<()> {
         sockets
             .chunks(ENTRIES as usize)
@@ -47,8 +50,9 @@ impl Ring {
     fn send_some(&mut self, sockets: &[Rc<PlainSocket>]) -> io::Result<()> {
         let mut queue = self.0.submission();
         for (number, socket) in (0..).zip(sockets) {
-            // SAFETY: the socket, and what is posted on it, outlive the call that takes the entry and stay as they are: this function
-            // alone runs on the socket's thread until then, and does not return before each entry that was taken is completed.
+            // SAFETY: the socket, and what is posted on it, outlive the call that takes the entry
+            // and stay as they are: this function alone runs on the socket's thread until then, and
+            // does not return before each entry that was taken is completed.
             unsafe { queue.push(&entry(socket).user_data(number)) }.expect("the ring is empty");
         }
         drop(queue);

@@ -1,4 +1,5 @@
-//! How a loop tells its sessions that the server stops: each is woken once, and asks one flag whenever it runs.
+//! How a loop tells its sessions that the server stops: each is woken once, and asks one flag
+//! whenever it runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -36,8 +36,8 @@ pub fn give_back(read: &mut Vec<u8>) {
     READ.with(|rooms| rooms.give_back(std::mem::take(read)));
 }
 
-/// A cipher suite as OpenSSL calls it, and its key's length in bits. The registry's name, as rustls has it, is
-/// `TLS13_AES_256_GCM_SHA384` or `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384`.
+/// A cipher suite as OpenSSL calls it, and its key's length in bits. The registry's name, as rustls
+/// has it, is `TLS13_AES_256_GCM_SHA384` or `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384`.
 fn cipher_name(registered: &str) -> (String, i32) {
     let bits = if registered.contains("AES_128") {
         128
@@ -145,7 +145,8 @@ impl Stream {
         Ok(Stream::Tls(Box::new(tls.accept(tcp).await?), origin))
     }
 
-    /// Says goodbye where the protocol below has a word for it; a client that does not listen is not waited for.
+    /// Says goodbye where the protocol below has a word for it; a client that does not listen is
+    /// not waited for.
     pub async fn close(&mut self) {
         const PATIENCE: Duration = Duration::from_secs(1);
         if let Stream::Tls(s, _) = self {
@@ -154,8 +155,9 @@ impl Stream {
         }
     }
 
-    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at the end of the stream. An idle
-    /// connection, with nothing read, holds no buffer: room is made only when there are bytes to read.
+    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at
+    /// the end of the stream. An idle connection, with nothing read, holds no buffer: room is made
+    /// only when there are bytes to read.
     pub async fn read_more(&mut self, into: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
         if into.is_empty() {
             give_back(into);

@@ -1,5 +1,5 @@
-//! TLS as the server offers it: what takes a socket in, and what a client may bind its password's proof to
-//! (`tls-server-end-point`, RFC 5929 section 4.1).
+//! TLS as the server offers it: what takes a socket in, and what a client may bind its password's
+//! proof to (`tls-server-end-point`, RFC 5929 section 4.1).
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ impl Tls {
     }
 }
 
-/// The hash of a certificate by the function that signed it; by SHA-256 where that was MD5 or SHA-1.
+/// The hash of a certificate by the function that signed it; by SHA-256 where that was MD5 or
+/// SHA-1.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     Some(match signed_by(certificate)? {
         Hash::Sha224 => Sha224::digest(certificate).to_vec(),
@@ -67,7 +68,8 @@ fn contents_of(wanted: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
     (tag == wanted).then_some((contents, rest))
 }
 
-/// The hash that a certificate's `signatureAlgorithm` names: its second part, after what was signed.
+/// The hash that a certificate's `signatureAlgorithm` names: its second part, after what was
+/// signed.
 fn signed_by(certificate: &[u8]) -> Option<Hash> {
     let (parts, _) = contents_of(SEQUENCE, certificate)?;
     let (_, after_signed) = contents_of(SEQUENCE, parts)?;

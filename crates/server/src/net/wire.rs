@@ -1,8 +1,8 @@
 //! PostgreSQL's frontend/backend protocol, 3.0 and 3.2: bytes to messages and messages to bytes.
 //!
-//! Promise: no input panics. A body shorter than its fields, an unknown tag or an impossible length is
-//! [`Malformed`], which the connection answers with 08P01. Frontend messages borrow from the read buffer; nothing is
-//! copied or allocated to understand one.
+//! Promise: no input panics. A body shorter than its fields, an unknown tag or an impossible length
+//! is [`Malformed`], which the connection answers with 08P01. Frontend messages borrow from the
+//! read buffer; nothing is copied or allocated to understand one.
 //!
 //! ```text
 //! message:  tag u8 | length i32 (itself included) | body
@@ -17,7 +17,8 @@ use throng_types::error::{Severity, state};
 
 /// The longest message body a client may send: 1 GB - 1, PostgreSQL's limit for one value.
 pub const MAX_MESSAGE: usize = (1 << 30) - 1;
-/// Short messages (everything but query text, parameters and COPY data) may not exceed this, as in PostgreSQL.
+/// Short messages (everything but query text, parameters and COPY data) may not exceed this, as in
+/// PostgreSQL.
 pub const MAX_SHORT_MESSAGE: usize = 10_000;
 /// A startup packet's limit, as in PostgreSQL.
 pub const MAX_STARTUP: usize = 10_000;
@@ -210,7 +211,8 @@ pub fn startup_length(buf: &[u8]) -> Parsed<Option<usize>> {
     Ok(Some(length))
 }
 
-/// What follows the Bind of an unnamed portal that runs at once: it may be described, is executed for all rows, and then comes Sync.
+/// What follows the Bind of an unnamed portal that runs at once: it may be described, is executed
+/// for all rows, and then comes Sync.
 #[derive(Debug, PartialEq)]
 pub struct RestOfRun {
     pub describes: bool,

@@ -1,4 +1,5 @@
-//! `throng bench` against a server: every workload runs, nothing fails, and what must hold afterwards holds.
+//! `throng bench` against a server: every workload runs, nothing fails, and what must hold
+//! afterwards holds.
 
 use serde_json::Value;
 
@@ -18,7 +19,8 @@ fn bench(port: u16, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Something was done at every point, nothing failed, and every condition held; how many conditions there were.
+/// Something was done at every point, nothing failed, and every condition held; how many conditions
+/// there were.
 fn assert_sound(found: &Value, what: &str) -> usize {
     let target = &found["targets"][0];
     for point in target["points"].as_array().expect("points") {

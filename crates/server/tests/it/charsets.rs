@@ -3,7 +3,8 @@
 use crate::client::{Client, Message, PATIENCE, Received, framed};
 use crate::script::Target;
 
-/// All messages of an answer but those that say that it ends, as tag and body; a COPY that asks for data gets these.
+/// All messages of an answer but those that say that it ends, as tag and body; a COPY that asks for
+/// data gets these.
 fn ask(client: &mut Client, messages: &[u8], data: &[u8]) -> Vec<(char, Vec<u8>)> {
     client.send(messages).expect("sent");
     let mut answer = Vec::new();
@@ -150,7 +151,8 @@ fn what_clients_send_and_get_is_in_their_character_set() {
         query(&mut client, b"rollback");
     }
 
-    // Names and values of the extended protocol, as text and binary; a character whose second byte is a backslash.
+    // Names and values of the extended protocol, as text and binary; a character whose second byte
+    // is a backslash.
     set(&mut client, "sjis");
     let mut batch = framed(
         b'P',

@@ -1,7 +1,7 @@
 //! A client that speaks the wire protocol byte by byte, so that tests may also misspeak it.
 //!
-//! Blocking, on std alone: `start` sends a query, `poll` takes what has come so far, so one thread can hold
-//! several sessions of which some wait.
+//! Blocking, on std alone: `start` sends a query, `poll` takes what has come so far, so one thread
+//! can hold several sessions of which some wait.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -351,7 +351,8 @@ impl Client {
                 self.status = body[0];
                 return Ok(true);
             }
-            // Authentication that asks for something ends the greeting: the caller goes on by itself.
+            // Authentication that asks for something ends the greeting: the caller goes on by
+            // itself.
             b'R' => return Ok(body[..4] != [0; 4]),
             _ => {}
         }

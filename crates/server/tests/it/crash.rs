@@ -1,9 +1,11 @@
-//! Kill -9 under load, again and again: what was acknowledged is there, what was not is there whole or not at all.
+//! Kill -9 under load, again and again: what was acknowledged is there, what was not is there whole
+//! or not at all.
 //!
-//! Money that goes round, tables that come and go; sequences, upserts, definitions and large values in [`kinds`], a queue in [`queue`].
+//! Money that goes round, tables that come and go; sequences, upserts, definitions and large values
+//! in [`kinds`], a queue in [`queue`].
 //!
-//! `THRONG_CRASHES` says how many times (3). When to kill is counted in acknowledged commits, not in time, so a
-//! slow machine crashes in as many different places as a fast one.
+//! `THRONG_CRASHES` says how many times (3). When to kill is counted in acknowledged commits, not
+//! in time, so a slow machine crashes in as many different places as a fast one.
 
 mod kinds;
 mod queue;
@@ -22,7 +24,8 @@ use crate::server::{Home, Server};
 const ACCOUNTS: i64 = 200;
 const OPENING_BALANCE: i64 = 1_000;
 const WRITERS: usize = 8;
-/// One that makes tables, one that makes documents, two with sequences, three that count, two at the queue.
+/// One that makes tables, one that makes documents, two with sequences, three that count, two at
+/// the queue.
 const OTHERS: usize = 9;
 /// Few pages, so that dirty ones are written out and read back during the load.
 const SMALL_POOL: &[&str] = &["--memory", "4MB", "--set", "checkpoint_timeout=30s"];
@@ -59,8 +62,9 @@ fn set_up(client: &mut Client) {
     ));
 }
 
-/// Moves money until the server is gone. Some transfers are one message, some a conversation, some go through a
-/// savepoint that is rolled back; some notes are long enough to live outside their row.
+/// Moves money until the server is gone. Some transfers are one message, some a conversation, some
+/// go through a savepoint that is rolled back; some notes are long enough to live outside their
+/// row.
 fn transfers(address: &Address, ids: &AtomicUsize, told: &Acknowledged) -> std::io::Result<()> {
     let mut client = Client::connect(address)?;
     let mut random = rand::rng();
@@ -265,10 +269,12 @@ fn acknowledged_commits_survive_kill() {
     inspect(&mut server.connect(), &told);
 }
 
-/// Writes noise where the next log record would have gone: a torn write of a record that nobody was told about.
+/// Writes noise where the next log record would have gone: a torn write of a record that nobody was
+/// told about.
 ///
-/// A record begins with its length, its checksum and its own place in the stream of all segments (little endian,
-/// 4, 4 and 8 bytes), and a segment's name is its place in hexadecimal: so the last record is found from behind.
+/// A record begins with its length, its checksum and its own place in the stream of all segments
+/// (little endian, 4, 4 and 8 bytes), and a segment's name is its place in hexadecimal: so the last
+/// record is found from behind.
 fn garbage_after_the_log(home: &Home) {
     let mut segments: Vec<PathBuf> = std::fs::read_dir(home.data().join("wal"))
         .expect("a log")

@@ -1,4 +1,5 @@
-//! Parameters that clients declare as of a domain, in text and binary. With `THRONG_ORACLE` set, PostgreSQL is asked.
+//! Parameters that clients declare as of a domain, in text and binary. With `THRONG_ORACLE` set,
+//! PostgreSQL is asked.
 
 use crate::client::{Answer, Client, framed};
 use crate::script::Target;

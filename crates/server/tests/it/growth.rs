@@ -1,9 +1,10 @@
-//! What must not cost more for what else there is: definitions beside many others, and single rows of tables with many
-//! partitions.
+//! What must not cost more for what else there is: definitions beside many others, and single rows
+//! of tables with many partitions.
 //!
-//! Costs are the server's own time on the processors, so that what else the machine does hardly counts: a batch of statements
-//! where there is little is compared with the same batch where there is eight times as much and more. A walk over all there is
-//! makes the second a multiple of the first.
+//! Costs are the server's own time on the processors, so that what else the machine does hardly
+//! counts: a batch of statements where there is little is compared with the same batch where there
+//! is eight times as much and more. A walk over all there is makes the second a multiple of the
+//! first.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::server::{Home, Server};
 
-/// What a batch may cost where there is much, by what it costs where there is little. Files in a full folder and pages to be written
-/// make it twice as much by themselves.
+/// What a batch may cost where there is much, by what it costs where there is little. Files in a
+/// full folder and pages to be written make it twice as much by themselves.
 const MOST: f64 = 4.0;
 /// Batches of which the cheapest counts.
 const TRIES: usize = 3;
@@ -21,7 +22,8 @@ const TRIES: usize = 3;
 /// Time on the processors of a whole process, so far.
 fn busy(server: &Server) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{}/stat", server.id())).expect("a process");
-    // After the name, which is in parentheses: the 12th and 13th are its own and the kernel's ticks.
+    // After the name, which is in parentheses: the 12th and 13th are its own and the kernel's
+    // ticks.
     let after = stat.rsplit_once(')').expect("a name").1;
     let ticks = after.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.map(|n| n.parse::<u64>().expect("ticks")).sum();
@@ -56,8 +58,8 @@ fn must_be_like(what: &str, few: Duration, many: Duration) {
     );
 }
 
-/// Batches of definitions from the first on: the first ones are compared with the last ones, which come when there are `rounds`
-/// times as many objects.
+/// Batches of definitions from the first on: the first ones are compared with the last ones, which
+/// come when there are `rounds` times as many objects.
 fn definitions(
     server: &Server,
     what: &str,
@@ -102,7 +104,8 @@ fn definitions_cost_what_they_change() {
     definitions(&server, "renames", 60, 24, |n| {
         format!("alter table t{n} rename to u{n}; alter table u{n} rename v to w")
     });
-    // There are 2,400 tables and functions at the beginning, and one of each kind less every time: the other way round.
+    // There are 2,400 tables and functions at the beginning, and one of each kind less every time:
+    // the other way round.
     let mut client = server.connect();
     let drop = |n: usize| format!("drop function f{n}; drop table u{n} cascade");
     client.run("set client_min_messages = error");

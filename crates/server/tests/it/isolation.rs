@@ -241,7 +241,8 @@ fn isolation_scripts() {
     scripts_against(Target::new());
 }
 
-/// Whatever tells a snapshot which transactions run, and however records enter the log, the answers are the same.
+/// Whatever tells a snapshot which transactions run, and however records enter the log, the answers
+/// are the same.
 #[test]
 fn isolation_scripts_with_a_walk_and_one_log_lock() {
     let settings = ["--set", "lab_snapshot=walk", "--set", "lab_wal_insert=lock"];

@@ -1,4 +1,5 @@
-//! A value that takes long to compute: a cancel and a timeout end it, others on its core go on, and what holds a core is seen.
+//! A value that takes long to compute: a cancel and a timeout end it, others on its core go on, and
+//! what holds a core is seen.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,8 @@ use crate::server::Home;
 /// Far above what a short statement takes, far below what the values take.
 const SOON: Duration = Duration::from_secs(4);
 
-/// The answer, and how long it took: of the first call that is not refused because values that were given up have still to let go
-/// of their memory.
+/// The answer, and how long it took: of the first call that is not refused because values that were
+/// given up have still to let go of their memory.
 fn once_there_is_room(client: &mut Client, sql: &str) -> (Duration, Answer) {
     let first = Instant::now();
     loop {
@@ -112,7 +113,8 @@ fn others_go_on_beside_a_long_text() {
     home.assert_no_panic();
 }
 
-/// What functions say is taken by the client at once, and still the loop that says it gives way to others.
+/// What functions say is taken by the client at once, and still the loop that says it gives way to
+/// others.
 #[test]
 fn others_go_on_beside_a_talkative_function() {
     let home = Home::new();
@@ -129,7 +131,8 @@ fn others_go_on_beside_a_talkative_function() {
     home.assert_no_panic();
 }
 
-/// A statement that calls a function for each row gives way between the calls, and so do calls within calls.
+/// A statement that calls a function for each row gives way between the calls, and so do calls
+/// within calls.
 #[test]
 fn others_go_on_beside_many_calls() {
     let home = Home::new();
@@ -160,7 +163,8 @@ fn held(client: &mut Client, like: &str, ms: u32) -> u32 {
     client.run(&sql).value().parse().expect("a number")
 }
 
-/// A value that is small and makes much, or that is walked many times, is computed beside the loop and given up when told.
+/// A value that is small and makes much, or that is walked many times, is computed beside the loop
+/// and given up when told.
 #[test]
 fn small_arguments_make_long_work() {
     let home = Home::new();

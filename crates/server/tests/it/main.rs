@@ -1,4 +1,5 @@
-//! The server as its clients see it: each test starts one of its own, a child process on a temporary directory.
+//! The server as its clients see it: each test starts one of its own, a child process on a
+//! temporary directory.
 
 mod bench;
 mod charsets;

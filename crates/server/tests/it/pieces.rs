@@ -1,7 +1,8 @@
-//! Directories with pieces missing, cut, flipped, swapped, or of another directory: the start refuses and names the piece, or
-//! what is there is right; `throng check` names it as well.
+//! Directories with pieces missing, cut, flipped, swapped, or of another directory: the start
+//! refuses and names the piece, or what is there is right; `throng check` names it as well.
 //!
-//! `THRONG_PIECES=all` damages every file in every way, which takes some minutes; else some of them.
+//! `THRONG_PIECES=all` damages every file in every way, which takes some minutes; else some of
+//! them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -245,7 +246,8 @@ fn durable(home: &Home) -> u64 {
     u64::from_le_bytes(bytes[24..32].try_into().expect("eight bytes"))
 }
 
-/// A log whose newest file was exchanged for one that nothing was written to, or is zeros: nothing behind the end says so.
+/// A log whose newest file was exchanged for one that nothing was written to, or is zeros: nothing
+/// behind the end says so.
 #[test]
 fn the_newest_file_of_the_log_is_missed() {
     let template = Home::new();

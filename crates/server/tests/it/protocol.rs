@@ -161,7 +161,8 @@ fn errors_leave_the_session_usable() {
     });
 }
 
-/// What is executed before a Sync is one transaction, and a block to what asks for one or refuses to be in one.
+/// What is executed before a Sync is one transaction, and a block to what asks for one or refuses
+/// to be in one.
 #[test]
 fn what_is_executed_up_to_sync_is_a_block() {
     with_server(|server| {
@@ -202,7 +203,8 @@ fn what_is_executed_up_to_sync_is_a_block() {
     });
 }
 
-/// In the extended protocol everything after an error is skipped up to Sync, and then the session goes on.
+/// In the extended protocol everything after an error is skipped up to Sync, and then the session
+/// goes on.
 #[test]
 fn extended_errors_are_skipped_to_sync() {
     with_server(|server| {
@@ -655,7 +657,8 @@ fn bind(statement: &str, parameters: &[Option<&str>], result_formats: &[i16]) ->
     framed(b'B', &body)
 }
 
-/// Bind, Execute and Sync that come together are run as one step. It is answered as the messages are one by one, be it well or not.
+/// Bind, Execute and Sync that come together are run as one step. It is answered as the messages
+/// are one by one, be it well or not.
 #[test]
 fn what_runs_at_once_is_answered_as_its_messages_are() {
     with_server(|server| {

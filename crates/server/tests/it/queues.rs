@@ -24,7 +24,8 @@ fn pages_of(client: &mut Client, sql: &str) -> u64 {
     (pages_read(client) - before) / LOOKS
 }
 
-/// Rows that go by DELETE, by a change of the indexed column, and by a rollback; found from either end, in any isolation.
+/// Rows that go by DELETE, by a change of the indexed column, and by a rollback; found from either
+/// end, in any isolation.
 #[test]
 fn the_head_of_a_queue_costs_the_same_at_any_time() {
     let home = Home::new();
@@ -133,8 +134,8 @@ fn an_old_snapshot_finds_what_has_gone_since() {
     assert_eq!(old.run(below).value(), "1");
 }
 
-/// Changes of all kinds in transactions side by side, beside snapshots of all ages: by the indexes everybody finds what the table
-/// has for him.
+/// Changes of all kinds in transactions side by side, beside snapshots of all ages: by the indexes
+/// everybody finds what the table has for him.
 #[test]
 fn indexes_and_table_agree_for_every_snapshot() {
     const KEYS: i32 = 40;

@@ -1,4 +1,5 @@
-//! Redo equals do: pages that the log makes are those that the server made, whatever was done to them.
+//! Redo equals do: pages that the log makes are those that the server made, whatever was done to
+//! them.
 
 use crate::client::Client;
 use crate::server::Home;

@@ -1,4 +1,5 @@
-//! A write or a sync fails once: the server comes back by itself, with all that it has acknowledged.
+//! A write or a sync fails once: the server comes back by itself, with all that it has
+//! acknowledged.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,8 +1,10 @@
-//! What the two kinds of script share: where they are, whom they are run against, how an answer reads as text.
+//! What the two kinds of script share: where they are, whom they are run against, how an answer
+//! reads as text.
 //!
-//! The expected answers are PostgreSQL's. With `THRONG_ORACLE` set to `HOST:PORT` of a PostgreSQL server (a HOST
-//! that begins with a slash is a directory of Unix sockets) the scripts are run there instead and their files
-//! rewritten with what it answers. `THRONG_SCRIPT=part-of-a-name` picks scripts.
+//! The expected answers are PostgreSQL's. With `THRONG_ORACLE` set to `HOST:PORT` of a PostgreSQL
+//! server (a HOST that begins with a slash is a directory of Unix sockets) the scripts are run
+//! there instead and their files rewritten with what it answers. `THRONG_SCRIPT=part-of-a-name`
+//! picks scripts.
 
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
@@ -47,7 +49,8 @@ impl Target {
         Client::connect(&self.address).unwrap_or_else(|e| panic!("could not connect: {e}"))
     }
 
-    /// After the last script: the server stops cleanly, has not panicked, and left its files in order.
+    /// After the last script: the server stops cleanly, has not panicked, and left its files in
+    /// order.
     pub fn end(self) {
         if let Some((server, home)) = self.ours {
             assert!(server.stop().success());
@@ -66,8 +69,9 @@ fn oracle(place: &str) -> Address {
     Address::Tcp(addresses.next().expect("an address"))
 }
 
-/// The scripts in `tests/scripts/<kind>`, by name. Tests run in their package's folder; a path fixed when
-/// they were compiled would be that of another checkout when target directories are kept.
+/// The scripts in `tests/scripts/<kind>`, by name. Tests run in their package's folder; a path
+/// fixed when they were compiled would be that of another checkout when target directories are
+/// kept.
 pub fn scripts(kind: &str) -> Vec<PathBuf> {
     let dir = Path::new("../../tests/scripts").join(kind);
     let wanted = std::env::var("THRONG_SCRIPT").unwrap_or_default();

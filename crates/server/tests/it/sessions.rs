@@ -1,4 +1,5 @@
-//! Sessions through a driver that others wrote: typed parameters and rows in binary, COPY, transactions.
+//! Sessions through a driver that others wrote: typed parameters and rows in binary, COPY,
+//! transactions.
 
 use std::collections::BTreeMap;
 
@@ -366,7 +367,8 @@ async fn types_are_made_after_a_restart_too() {
     );
 }
 
-/// Changes of definitions drawn by lot, some of them undone, while the cleaner takes old versions away or a snapshot keeps them.
+/// Changes of definitions drawn by lot, some of them undone, while the cleaner takes old versions
+/// away or a snapshot keeps them.
 #[tokio::test]
 async fn definitions_are_found_among_their_versions() {
     let home = Home::new();
@@ -435,7 +437,8 @@ async fn definitions_are_found_among_their_versions() {
     assert_eq!(told(&home.serve(&eager)).await, tables);
 }
 
-/// Rows of several values that are not in memory: a scan waits in the midst of one, and goes on there.
+/// Rows of several values that are not in memory: a scan waits in the midst of one, and goes on
+/// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_values_of_one_row_are_not_mixed_up() {
     let home = Home::new();
@@ -455,7 +458,8 @@ async fn large_values_of_one_row_are_not_mixed_up() {
     }
 }
 
-/// A value of its own pages goes with its row, once nobody can see that any more, and its pages are used again.
+/// A value of its own pages goes with its row, once nobody can see that any more, and its pages are
+/// used again.
 #[tokio::test]
 async fn pages_of_large_values_are_used_again() {
     let home = Home::new();

@@ -8,9 +8,9 @@
 //! 1
 //! SELECT 1
 //! ```
-//! A record ends at an empty line. `---- unordered` compares rows as a set; `---- ours` is an answer in which we differ
-//! from PostgreSQL and know it: what is not supported yet, say. The lines after a `copy … from stdin;`,
-//! up to one that holds `\.`, are its data.
+//! A record ends at an empty line. `---- unordered` compares rows as a set; `---- ours` is an
+//! answer in which we differ from PostgreSQL and know it: what is not supported yet, say. The lines
+//! after a `copy … from stdin;`, up to one that holds `\.`, are its data.
 
 use std::path::Path;
 
@@ -130,7 +130,8 @@ fn answer(client: &mut Client, record: &Record) -> Vec<String> {
     }
 }
 
-/// A session in a schema of the script's own, with what PostgreSQL and we might be configured differently in.
+/// A session in a schema of the script's own, with what PostgreSQL and we might be configured
+/// differently in.
 fn session(target: &Target, schema: &str) -> Client {
     let mut client = target.connect();
     client.run("set client_min_messages = warning");

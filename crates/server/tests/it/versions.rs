@@ -1,4 +1,5 @@
-//! What versions of rows that an old snapshot keeps cost those who do not see them, and that what is not kept is missed by nobody.
+//! What versions of rows that an old snapshot keeps cost those who do not see them, and that what
+//! is not kept is missed by nobody.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -76,7 +77,8 @@ fn a_look_up_by_key_finds_the_newest_version_first() {
     assert_eq!(old.run("select n from hot where k = 1").value(), "0");
 }
 
-/// Readers of all lengths, and transfers between few rows: what comes and goes between two readers' snapshots is not theirs.
+/// Readers of all lengths, and transfers between few rows: what comes and goes between two readers'
+/// snapshots is not theirs.
 #[test]
 fn every_reader_finds_a_sum_that_transfers_leave_alone() {
     const ROWS: usize = 12;

@@ -1,4 +1,5 @@
-//! What holds sessions up is named first by `throng.waits`, with what it is about and who has it: each test plants one cause.
+//! What holds sessions up is named first by `throng.waits`, with what it is about and who has it:
+//! each test plants one cause.
 
 use std::time::{Duration, Instant};
 
@@ -240,7 +241,8 @@ fn a_starved_pool() {
     home.assert_no_panic();
 }
 
-/// Pages that the system has in its cache are read by the session that misses them: quickly, and yet not unseen.
+/// Pages that the system has in its cache are read by the session that misses them: quickly, and
+/// yet not unseen.
 #[test]
 fn a_starved_pool_beside_a_large_cache() {
     let home = Home::new();

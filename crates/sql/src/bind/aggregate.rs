@@ -93,7 +93,8 @@ impl Binder<'_> {
                 let message = "DISTINCT specified, but no argument given";
                 return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
             }
-            // The argument may have been cast to what the aggregate takes; its order is then that of the cast.
+            // The argument may have been cast to what the aggregate takes; its order is then that
+            // of the cast.
             let sorts = |key: &mut SortKey| {
                 let arg = args
                     .iter()
@@ -230,7 +231,8 @@ impl Binder<'_> {
         self.own_aggregate(agg, pos)
     }
 
-    /// Gives an aggregate to the query that it belongs to: the innermost one of whose columns it speaks, this one if of none.
+    /// Gives an aggregate to the query that it belongs to: the innermost one of whose columns it
+    /// speaks, this one if of none.
     fn own_aggregate(&mut self, agg: AggCall, pos: Pos) -> Result<Expr> {
         let ty = agg.ty;
         // Direct arguments have no say in it.

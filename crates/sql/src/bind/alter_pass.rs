@@ -1,4 +1,5 @@
-//! The order in which the parts of one ALTER TABLE are done: PostgreSQL's passes, whatever order they are written in.
+//! The order in which the parts of one ALTER TABLE are done: PostgreSQL's passes, whatever order
+//! they are written in.
 //!
 //! ```text
 //! DROP  ALTER TYPE  ADD COLUMN  SET EXPRESSION | indexes anew | NOT NULL  keys  defaults  other constraints | the rest
@@ -96,7 +97,8 @@ impl<'a> Retyped<'a> {
         Ok(())
     }
 
-    /// The indexes whose expressions or conditions use such a column, their texts bound anew; checks are bound to try them.
+    /// The indexes whose expressions or conditions use such a column, their texts bound anew;
+    /// checks are bound to try them.
     ///
     /// # Errors
     /// 42883 and others for what does not go with the new type.

@@ -103,7 +103,8 @@ impl Binder<'_> {
                 .map(|e| b.output_or_input(e, targets, "DISTINCT ON", true, scope))
                 .collect::<Result<Vec<_>>>()
         })?;
-        // What the order begins with must be just these expressions, in any order, as far as it goes.
+        // What the order begins with must be just these expressions, in any order, as far as it
+        // goes.
         let mismatch = |at: usize| {
             let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
             Err(Error::new(state::INVALID_COLUMN_REFERENCE, message).position(on[at].pos + 1))

@@ -100,7 +100,8 @@ impl Binder<'_> {
         made.or_else(|| catalog.composite(ty))
     }
 
-    /// The array type of that name over a type that a user made; types are mostly called `name[]` instead.
+    /// The array type of that name over a type that a user made; types are mostly called `name[]`
+    /// instead.
     pub(super) fn array_type_named(&self, name: &ast::Name) -> Option<Oid> {
         self.named_type(name)
             .filter(|ty| throng_types::sqltype::element_of(*ty).is_some())
@@ -255,8 +256,9 @@ impl Binder<'_> {
             .ok_or_else(|| cannot_cast(from, to.oid, pos))
     }
 
-    /// Arguments of a function that prints any type, those of `regclass` and its kin as texts: their values are numbers, and
-    /// only the expression's type tells whose. A definition keeps the words that were written.
+    /// Arguments of a function that prints any type, those of `regclass` and its kin as texts:
+    /// their values are numbers, and only the expression's type tells whose. A definition keeps the
+    /// words that were written.
     pub(super) fn objects_named(&mut self, args: Vec<Expr>, pos: Pos) -> Result<Vec<Expr>> {
         if self.defining {
             return Ok(args);

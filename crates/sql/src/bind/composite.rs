@@ -1,7 +1,7 @@
 //! Composite types: rows become values of them, and fields are taken out again.
 //!
-//! A value of a composite type is a record whose fields are the type's that exist, in order, under their names. Operators and
-//! functions take it as a `record`.
+//! A value of a composite type is a record whose fields are the type's that exist, in order, under
+//! their names. Operators and functions take it as a `record`.
 
 use std::sync::Arc;
 
@@ -346,7 +346,8 @@ impl Binder<'_> {
         Ok(fields)
     }
 
-    /// The `i`th of `count` items of a row, `t.*` and `(value).*` spread out; none where there are not as many.
+    /// The `i`th of `count` items of a row, `t.*` and `(value).*` spread out; none where there are
+    /// not as many.
     pub(super) fn item_of_row<'e>(
         &mut self,
         fields: &'e [ast::Expr],

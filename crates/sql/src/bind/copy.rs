@@ -272,7 +272,8 @@ impl Binder<'_> {
         ))
     }
 
-    /// The relation; what is wrong with its name is told without its place, as PostgreSQL does here.
+    /// The relation; what is wrong with its name is told without its place, as PostgreSQL does
+    /// here.
     fn copied(&self, name: &ast::Name) -> Result<Relation> {
         self.relation(name).map_err(|mut e| {
             e.fields_mut().position = None;

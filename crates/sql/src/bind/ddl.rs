@@ -355,7 +355,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The schema of a new relation, and whether that is the session's temporary one: NONE while that is still to be made.
+    /// The schema of a new relation, and whether that is the session's temporary one: NONE while
+    /// that is still to be made.
     pub(super) fn place(&self, name: &ast::Name, temporary: bool) -> Result<(Oid, bool)> {
         let own = self.ctx.temporary_schema.unwrap_or(Oid::NONE);
         let temporary_place = || self.may_create_temporary().map(|()| (own, true));

@@ -1,8 +1,9 @@
 //! Domains: a type of values that are another's, with rules of their own.
 //!
-//! Nobody computes with a domain. A column or a cast that names one is of the type below it, with a [`Expr::ToDomain`] where
-//! a value becomes the domain's; so operators, functions, indexes and rows know only of base types. Which domain it was is
-//! kept beside a column's type and told by the catalogs.
+//! Nobody computes with a domain. A column or a cast that names one is of the type below it, with a
+//! [`Expr::ToDomain`] where a value becomes the domain's; so operators, functions, indexes and rows
+//! know only of base types. Which domain it was is kept beside a column's type and told by the
+//! catalogs.
 
 use std::sync::Arc;
 
@@ -86,7 +87,8 @@ fn as_base(value: &mut Expr, base: SqlType) {
     }
 }
 
-/// A domain's check as a session with this search path would write it; `pretty`: without needless parentheses.
+/// A domain's check as a session with this search path would write it; `pretty`: without needless
+/// parentheses.
 pub fn check_shown(
     check: &DomainCheck,
     domain: &Domain,
@@ -274,7 +276,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What a column of a domain gets without a default of its own: the text of the nearest default.
+    /// What a column of a domain gets without a default of its own: the text of the nearest
+    /// default.
     pub(super) fn domain_default(&self, domain: Option<Oid>) -> Option<String> {
         let mut at = domain;
         while let Some(oid) = at {
@@ -322,7 +325,8 @@ impl Binder<'_> {
         bound
     }
 
-    /// Checks a CHECK and gives its text, which means the same on any search path, and the condition over `Slot(0)`.
+    /// Checks a CHECK and gives its text, which means the same on any search path, and the
+    /// condition over `Slot(0)`.
     fn new_domain_check(&mut self, source: &ast::Source, base: SqlType) -> Result<(String, Expr)> {
         let rel = self.new_rel();
         let bound = self.domain_condition(&source.expr, base, rel)?;

@@ -1,7 +1,8 @@
-//! Values that must be of a domain and are no expression's: fields of rows that are read from text or JSON.
+//! Values that must be of a domain and are no expression's: fields of rows that are read from text
+//! or JSON.
 //!
-//! A domain's checks are evaluated here as far as they speak of nothing but the value; what needs a statement to be run (a user's
-//! function) is refused (0A000).
+//! A domain's checks are evaluated here as far as they speak of nothing but the value; what needs a
+//! statement to be run (a user's function) is refused (0A000).
 
 use throng_types::{Datum, Error, Oid, Result};
 
@@ -46,7 +47,8 @@ fn check(rules: &DomainRules, value: &Datum, eval: &EvalContext<'_>) -> Result<(
     Ok(())
 }
 
-/// A condition's value; parts that need not be looked at are not. None where only running it would tell.
+/// A condition's value; parts that need not be looked at are not. None where only running it would
+/// tell.
 fn holds(expr: &Expr, value: &Datum, eval: &EvalContext<'_>) -> Result<Option<Datum>> {
     let connective = |parts: &[Expr], decides: bool| {
         let mut result = Datum::Bool(!decides);

@@ -1,4 +1,5 @@
-//! DROP of kinds of objects that only PostgreSQL has: a user's is never there, and what is built in stays.
+//! DROP of kinds of objects that only PostgreSQL has: a user's is never there, and what is built in
+//! stays.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

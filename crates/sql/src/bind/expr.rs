@@ -637,7 +637,8 @@ impl Binder<'_> {
         Ok(any_or_none(tests, negated))
     }
 
-    /// `(a, b) IN ((c, d), …)` field by field, so that each gives the type of what it is compared with.
+    /// `(a, b) IN ((c, d), …)` field by field, so that each gives the type of what it is compared
+    /// with.
     fn rows_in_list(
         &mut self,
         op: &ast::Operator,

@@ -4,7 +4,8 @@
 //! GENERATED … STORED    the row as it will be ─► the column's value, after everything else and before NOT NULL and CHECK
 //! GENERATED … VIRTUAL   a variable of the column ─► the expression over the same row, in the whole bound statement at once
 //! ```
-//! A view's query keeps the variables: what the columns are computed by is known where the view is read.
+//! A view's query keeps the variables: what the columns are computed by is known where the view is
+//! read.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ use crate::plan::is_immutable_cast;
 use crate::query::walk::PartMut;
 use crate::query::{Body, BoundQuery, Check, CheckOf, CteBody, FromItem, JoinKind, QueryKind};
 
-/// What makes a table's row whole whose columns were set one by one, over it by `Slot(attnum - 1)`: its columns of domains as
-/// the domains have them, then those that are computed.
+/// What makes a table's row whole whose columns were set one by one, over it by `Slot(attnum - 1)`:
+/// its columns of domains as the domains have them, then those that are computed.
 pub fn completion(ctx: &BindContext<'_>, table: &Arc<TableDef>) -> Result<Vec<(u16, Expr)>> {
     let mut binder = Binder::new(ctx);
     let rel = binder.new_rel();
@@ -39,7 +40,8 @@ pub fn completion(ctx: &BindContext<'_>, table: &Arc<TableDef>) -> Result<Vec<(u
     Ok(values.into_iter().map(slots).collect())
 }
 
-/// The columns that a table's own rows compute when they are written, over them by `Slot(attnum - 1)`.
+/// The columns that a table's own rows compute when they are written, over them by `Slot(attnum -
+/// 1)`.
 pub(crate) fn stored_values(
     table: &Arc<TableDef>,
     catalog: &Catalog,
@@ -75,7 +77,8 @@ pub(crate) fn other_kind(
     ))
 }
 
-/// A generation expression as a session with this search path would write it; `pretty`: without needless parentheses.
+/// A generation expression as a session with this search path would write it; `pretty`: without
+/// needless parentheses.
 pub fn generation_shown(
     table: &Arc<TableDef>,
     column: &ColumnDef,
@@ -110,7 +113,8 @@ pub(super) fn wrong_value(message: String, name: &str) -> Error {
         .detail(format!("Column \"{name}\" is a generated column."))
 }
 
-/// The text of an expression over a table's row as a definition keeps it: one that means the same on any search path.
+/// The text of an expression over a table's row as a definition keeps it: one that means the same
+/// on any search path.
 pub(super) fn kept_text(
     expr: &Expr,
     table: &TableDef,
@@ -140,7 +144,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Checks a generation expression; what the catalog keeps of it, and its value over the row by `Slot(attnum - 1)`.
+    /// Checks a generation expression; what the catalog keeps of it, and its value over the row by
+    /// `Slot(attnum - 1)`.
     pub(super) fn generation(
         &mut self,
         table: &TableDef,
@@ -289,7 +294,8 @@ impl Binder<'_> {
         Ok(values)
     }
 
-    /// An expression over a table's row, with that of each virtual column in the place of the column.
+    /// An expression over a table's row, with that of each virtual column in the place of the
+    /// column.
     pub(super) fn over_stored(
         &mut self,
         mut expr: Expr,

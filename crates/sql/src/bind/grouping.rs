@@ -262,7 +262,8 @@ impl Binder<'_> {
         Ok(set)
     }
 
-    /// `GROUPING(…)`; whether it is of the query's grouping expressions is seen when these are known.
+    /// `GROUPING(…)`; whether it is of the query's grouping expressions is seen when these are
+    /// known.
     pub(super) fn grouping(
         &mut self,
         args: &[ast::Expr],
@@ -332,8 +333,8 @@ impl Binder<'_> {
     }
 
     /// Every column outside an aggregate must be a grouping expression, or depend on a primary key
-    /// that is (it is then added to the group, which changes nothing). `seen`: how many columns had been seen when what must
-    /// keep to the groups began, FROM and WHERE being through.
+    /// that is (it is then added to the group, which changes nothing). `seen`: how many columns had
+    /// been seen when what must keep to the groups began, FROM and WHERE being through.
     pub(super) fn check_grouping(
         &mut self,
         select: &mut Select,

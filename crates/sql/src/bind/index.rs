@@ -1,7 +1,7 @@
 //! CREATE INDEX, and what an index's expressions and condition mean.
 //!
-//! They are kept as SQL that means the same on any search path, as views are, and bound when rows are written and where
-//! conditions of a query are compared with them.
+//! They are kept as SQL that means the same on any search path, as views are, and bound when rows
+//! are written and where conditions of a query are compared with them.
 
 use std::sync::Arc;
 
@@ -88,7 +88,8 @@ fn terms_of(
     })
 }
 
-/// The index as a session with this search path would write it; `pretty`: without needless parentheses.
+/// The index as a session with this search path would write it; `pretty`: without needless
+/// parentheses.
 pub fn index_shown(
     index: &IndexDef,
     table: &Arc<TableDef>,

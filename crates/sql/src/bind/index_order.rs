@@ -1,5 +1,5 @@
-//! What CREATE INDEX says of its access method and of its keys' order: collations and operator classes, which are kept where
-//! they are not what goes without saying.
+//! What CREATE INDEX says of its access method and of its keys' order: collations and operator
+//! classes, which are kept where they are not what goes without saying.
 //!
 //! A hash index is a B-tree over its one column that is asked for equal keys alone.
 
@@ -35,7 +35,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Notes a key's collation and operator class where they are others than its type and column have.
+    /// Notes a key's collation and operator class where they are others than its type and column
+    /// have.
     pub(super) fn key_words(
         &self,
         key: &ast::IndexKey,

@@ -135,7 +135,8 @@ impl Binder<'_> {
         Ok(parent)
     }
 
-    /// The parents' columns, each name once. `written`: names that are given a default of their own.
+    /// The parents' columns, each name once. `written`: names that are given a default of their
+    /// own.
     pub(super) fn inherited_columns(
         &mut self,
         parents: &[Arc<TableDef>],

@@ -1,4 +1,5 @@
-//! SQL/JSON: what is written becomes a call of a function with a specification, see [`crate::func::sqljson`].
+//! SQL/JSON: what is written becomes a call of a function with a specification, see
+//! [`crate::func::sqljson`].
 
 use throng_types::error::state;
 use throng_types::sqltype::type_name;
@@ -19,7 +20,8 @@ use crate::parse::ast::{
 struct Reading {
     /// A string is read as JSON.
     formatted: bool,
-    /// The type they must be cast to; without one, what does not cast is converted as `to_json` does.
+    /// The type they must be cast to; without one, what does not cast is converted as `to_json`
+    /// does.
     target: Option<Oid>,
     /// PASSING takes values as they are.
     is_passed: bool,

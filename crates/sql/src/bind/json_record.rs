@@ -1,4 +1,5 @@
-//! `json_to_record` and `json_to_recordset`, whose columns only the call tells: a query that reads each by its name.
+//! `json_to_record` and `json_to_recordset`, whose columns only the call tells: a query that reads
+//! each by its name.
 //!
 //! ```text
 //! json_to_recordset(x) AS t(a int, b text)

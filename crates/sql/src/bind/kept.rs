@@ -1,5 +1,6 @@
-//! Defaults and CHECKs as definitions keep them: SQL written from what was bound, so that it means the same on any search path
-//! and under any settings. A text that would be read as something else is kept as it was written.
+//! Defaults and CHECKs as definitions keep them: SQL written from what was bound, so that it means
+//! the same on any search path and under any settings. A text that would be read as something else
+//! is kept as it was written.
 
 use std::sync::Arc;
 
@@ -157,7 +158,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether what is bound is a text that was kept, where an array's cast is one of the whole array.
+    /// Whether what is bound is a text that was kept, where an array's cast is one of the whole
+    /// array.
     pub(super) fn reads_kept_text(&self) -> bool {
         self.search_path == STORED_PATH
     }

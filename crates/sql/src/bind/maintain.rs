@@ -11,7 +11,8 @@ use crate::command::{Command, Maintained};
 use crate::parse::ast;
 
 impl Binder<'_> {
-    /// The tables that VACUUM or ANALYZE goes over: those named with their children, or all. None where nothing is left.
+    /// The tables that VACUUM or ANALYZE goes over: those named with their children, or all. None
+    /// where nothing is left.
     pub(super) fn maintained(
         &mut self,
         named: &[ast::Maintained],

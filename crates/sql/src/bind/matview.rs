@@ -1,4 +1,5 @@
-//! Materialized views: tables that keep the rows of a query. A table's definition then holds that query as a view's does.
+//! Materialized views: tables that keep the rows of a query. A table's definition then holds that
+//! query as a view's does.
 
 use std::sync::Arc;
 

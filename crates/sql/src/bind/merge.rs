@@ -7,8 +7,9 @@
 //! … NOT MATCHED BY SOURCE    target LEFT      a pair, or the target's alone
 //! … both                     FULL             any of them
 //! ```
-//! Which of them a row is: the target's `ctid` is NULL, or `matched` does not hold. The latter is the join's condition once
-//! more, as the target's row may have changed by the time it is written to, and the source's beside it is to be kept.
+//! Which of them a row is: the target's `ctid` is NULL, or `matched` does not hold. The latter is
+//! the join's condition once more, as the target's row may have changed by the time it is written
+//! to, and the source's beside it is to be kept.
 
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
@@ -94,7 +95,8 @@ impl Binder<'_> {
             Some(FromItem::Rel(mut rows)) => {
                 let there = self.marked(&mut rows);
                 if let RelKind::Subquery { query, .. } = &mut rows.kind {
-                    // All of its columns are the triggers', so it is no part of the query around it.
+                    // All of its columns are the triggers', so it is no part of the query around
+                    // it.
                     let none = Expr::Const(throng_types::Datum::Int8(0), SqlType::INT8);
                     query.offset.get_or_insert(none);
                 }

@@ -1,8 +1,9 @@
 //! What a column that is not there was most likely meant to be.
 //!
-//! PostgreSQL's rule: of all columns around, those whose names are the fewest changes of a letter away, [`FARTHEST`] at most and no more than
-//! half as many as the name has letters; where a table is named, the changes that make it the column's count, too. One such column or two
-//! are told of; more are none.
+//! PostgreSQL's rule: of all columns around, those whose names are the fewest changes of a letter
+//! away, [`FARTHEST`] at most and no more than half as many as the name has letters; where a table
+//! is named, the changes that make it the column's count, too. One such column or two are told of;
+//! more are none.
 
 use std::cmp::Ordering;
 

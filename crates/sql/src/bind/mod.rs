@@ -254,7 +254,8 @@ struct Level {
     rels: Vec<RelId>,
     /// Where in it the query stands that is being bound inside.
     clause: Clause,
-    /// Aggregates over its rows that stand in queries inside it, which know them as columns of `output`.
+    /// Aggregates over its rows that stand in queries inside it, which know them as columns of
+    /// `output`.
     lifted: Vec<Expr>,
     output: RelId,
     /// The first aggregate over its rows.
@@ -278,7 +279,8 @@ struct Binder<'a> {
     levels: Vec<Level>,
     /// The windows of the SELECT in hand.
     windows: Vec<Window>,
-    /// As which role tables are read, and where their names are sought: inside a view, as its owner defined it.
+    /// As which role tables are read, and where their names are sought: inside a view, as its owner
+    /// defined it.
     user: Oid,
     search_path: Vec<Oid>,
     /// The views whose queries are being bound, outermost first.
@@ -301,7 +303,8 @@ struct Binder<'a> {
     records: Vec<(RelId, i16, composite::Shape)>,
     /// Entries with columns of domains.
     of_domains: Vec<(RelId, Arc<TableDef>)>,
-    /// What is bound is a definition, of which a text will be made: it keeps columns that are computed, and collations.
+    /// What is bound is a definition, of which a text will be made: it keeps columns that are
+    /// computed, and collations.
     defining: bool,
 }
 

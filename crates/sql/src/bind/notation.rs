@@ -1,4 +1,5 @@
-//! `t.f` for `f(t)`, and `f(t)` for the field `f` of the row `t`: either may be written for the other.
+//! `t.f` for `f(t)`, and `f(t)` for the field `f` of the row `t`: either may be written for the
+//! other.
 
 use throng_types::Result;
 use throng_types::sqltype::made;
@@ -10,7 +11,8 @@ use crate::parse::ast::{self, Node, Pos};
 use crate::parse::new_call;
 
 impl Binder<'_> {
-    /// What a function makes of the row of a table in sight, written as a column of it; None where that means nothing.
+    /// What a function makes of the row of a table in sight, written as a column of it; None where
+    /// that means nothing.
     pub(super) fn computed_column(
         &mut self,
         parts: &[String],
@@ -29,7 +31,8 @@ impl Binder<'_> {
         self.called_as_field(name, row, pos, scope)
     }
 
-    /// A function of one argument, written behind it as a field; None where there is no such function.
+    /// A function of one argument, written behind it as a field; None where there is no such
+    /// function.
     pub(super) fn called_as_field(
         &mut self,
         name: &str,

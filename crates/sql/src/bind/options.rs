@@ -1,6 +1,7 @@
 //! Storage parameters: which there are, and what they may be.
 //!
-//! They are kept as they were given; `WITH (…)` and `SET (…)` name them, of a table's TOAST table as `toast.name`.
+//! They are kept as they were given; `WITH (…)` and `SET (…)` name them, of a table's TOAST table
+//! as `toast.name`.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

@@ -1,7 +1,7 @@
 //! Assignment to a part of a column: `SET a[1] = …`, `SET c.f = …`, `INSERT INTO t (a[1], c.f)`.
 //!
-//! The column gets its old value (of a new row: NULL) with the part in it replaced; several parts of one column are put in one
-//! after the other.
+//! The column gets its old value (of a new row: NULL) with the part in it replaced; several parts
+//! of one column are put in one after the other.
 
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, made, type_name};
@@ -156,7 +156,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `array[1][2]`, `array[1:2]`: subscripts that follow each other, outermost last in what was written.
+    /// `array[1][2]`, `array[1:2]`: subscripts that follow each other, outermost last in what was
+    /// written.
     pub(super) fn items(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Expr> {
         let mut written = Vec::new();
         let mut at = ast;

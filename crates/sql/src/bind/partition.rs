@@ -194,7 +194,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The text to keep of an expression over the row of an entry: PostgreSQL's words for it, if they are read as the same.
+    /// The text to keep of an expression over the row of an entry: PostgreSQL's words for it, if
+    /// they are read as the same.
     fn key_text(
         &mut self,
         bound: &Expr,
@@ -235,7 +236,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The bound of the partition `name` of `parent`; `own`: the partition itself, where it is there already.
+    /// The bound of the partition `name` of `parent`; `own`: the partition itself, where it is
+    /// there already.
     pub(super) fn partition_bound(
         &mut self,
         ast: &BoundSpec,

@@ -1,7 +1,8 @@
 //! Texts of a body in PL/pgSQL: expressions and statements bound with variables as parameters.
 //!
-//! A parameter's number is its variable's place. A row's fields are known while it holds one, so what was bound is good for
-//! rows of that shape; whoever keeps it looks whether the shapes are still the same.
+//! A parameter's number is its variable's place. A row's fields are known while it holds one, so
+//! what was bound is good for rows of that shape; whoever keeps it looks whether the shapes are
+//! still the same.
 
 use std::rc::Rc;
 
@@ -201,7 +202,8 @@ pub fn plpgsql_code(
     plpgsql::parse_body(text, signature, &mut TypesOf(&mut binder))
 }
 
-/// What a routine's body is read with; `actual`: the types of a call's arguments, where their declared ones leave them open.
+/// What a routine's body is read with; `actual`: the types of a call's arguments, where their
+/// declared ones leave them open.
 pub fn plpgsql_signature(
     def: &RoutineDef,
     actual: &dyn Fn(&ArgDef) -> SqlType,
@@ -309,7 +311,8 @@ fn needs_plan(expr: &Expr) -> bool {
     })
 }
 
-/// A value whose parts are replaced by another value; `whole`: its name, the value and what holds it.
+/// A value whose parts are replaced by another value; `whole`: its name, the value and what holds
+/// it.
 pub fn pl_with_part(
     ctx: &BindContext<'_>,
     variables: &Rc<Variables>,
@@ -345,7 +348,8 @@ pub fn pl_statement(ctx: &BindContext<'_>, variables: &Rc<Variables>, text: &str
     })
 }
 
-/// The one statement of a text made at run time, over parameters of `ctx`; None where there is none.
+/// The one statement of a text made at run time, over parameters of `ctx`; None where there is
+/// none.
 pub fn pl_dynamic(ctx: &BindContext<'_>, text: &str) -> Result<Option<(Statement, Bound)>> {
     let mut parsed = crate::parse::parse(text)?;
     let Some(last) = parsed.pop() else {
@@ -365,7 +369,8 @@ pub fn pl_dynamic(ctx: &BindContext<'_>, text: &str) -> Result<Option<(Statement
     Ok(Some((last.statement, bound)))
 }
 
-/// The variables that the outputs of a CALL go into, in the order of its columns; none where one cannot be written to.
+/// The variables that the outputs of a CALL go into, in the order of its columns; none where one
+/// cannot be written to.
 pub fn pl_call_outputs(
     ctx: &BindContext<'_>,
     variables: &Rc<Variables>,
@@ -395,7 +400,8 @@ pub fn pl_call_outputs(
     Ok(places)
 }
 
-/// How a value is put into a variable: an expression over the first parameter; none where nothing is to be done.
+/// How a value is put into a variable: an expression over the first parameter; none where nothing
+/// is to be done.
 pub fn pl_cast(ctx: &BindContext<'_>, from: SqlType, to: Held) -> Result<Option<Expr>> {
     let value = Expr::Param(0, from);
     let mut binder = Binder::new(ctx);
@@ -432,7 +438,8 @@ impl Binder<'_> {
         Ok((!needs_plan(&bound) && self.ctes.is_empty()).then_some(bound))
     }
 
-    /// Casts as an assignment does, or by way of text. What becomes a row is left to be moved field by field.
+    /// Casts as an assignment does, or by way of text. What becomes a row is left to be moved field
+    /// by field.
     fn pl_coerce(&mut self, expr: Expr, to: Held) -> Result<Expr> {
         if to.ty.oid == oid::RECORD || made::is_composite(to.ty.oid) {
             return match expr.type_oid() {

@@ -1,8 +1,9 @@
 //! Rights on what a statement reads and writes.
 //!
-//! While names are resolved, what the role may not do with a relation as a whole is noted. When the statement is bound, and only where
-//! something was noted, its columns are gone over: a right on each column that is read or written does as well. A view's inside is read
-//! as its owner, so it is the owner's rights that are noted there.
+//! While names are resolved, what the role may not do with a relation as a whole is noted. When the
+//! statement is bound, and only where something was noted, its columns are gone over: a right on
+//! each column that is read or written does as well. A view's inside is read as its owner, so it is
+//! the owner's rights that are noted there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -190,7 +191,8 @@ impl Binder<'_> {
         links
     }
 
-    /// What was noted since `place` of what is written to: how it is read is seen when that is known.
+    /// What was noted since `place` of what is written to: how it is read is seen when that is
+    /// known.
     pub(super) fn forget_reads(&mut self, place: usize, links: &[Link]) {
         let written = |rel: &RelId| links.iter().any(|link| link.rel == Some(*rel));
         let noted = self.accesses.split_off(place);
@@ -265,7 +267,8 @@ impl Binder<'_> {
         columns
     }
 
-    /// Rows are inserted or deleted, or columns of them (by the table's numbers) inserted or updated.
+    /// Rows are inserted or deleted, or columns of them (by the table's numbers) inserted or
+    /// updated.
     pub(super) fn writes(&mut self, links: &[Link], right: u32, columns: &[u16]) {
         for link in links {
             let own = |column: &u16| {
@@ -280,7 +283,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What is written to is read as well: a table's entries wherever they occur, a view where one of its columns stands in `exprs`.
+    /// What is written to is read as well: a table's entries wherever they occur, a view where one
+    /// of its columns stands in `exprs`.
     pub(super) fn reads_target(
         &mut self,
         links: &[Link],
@@ -326,7 +330,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What a MERGE reads and writes; of what it reads, that which was noted since `place`. The join that is made of its parts reads more.
+    /// What a MERGE reads and writes; of what it reads, that which was noted since `place`. The
+    /// join that is made of its parts reads more.
     pub(super) fn merges(
         &mut self,
         place: usize,
@@ -473,7 +478,8 @@ impl Binder<'_> {
         )
     }
 
-    /// 42501 for a schema that the role may not look into. A view's inside was looked up by its owner.
+    /// 42501 for a schema that the role may not look into. A view's inside was looked up by its
+    /// owner.
     pub(super) fn may_look_into(&self, schema: Oid) -> Result<()> {
         let own = self.ctx.temporary_schema == Some(schema) || !self.views.is_empty();
         if own || self.definition || self.catalog().may_look_into(self.user, schema) {

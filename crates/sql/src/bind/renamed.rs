@@ -1,4 +1,5 @@
-//! Kept texts after something they name got another name: bound by the definitions before, written by those after.
+//! Kept texts after something they name got another name: bound by the definitions before, written
+//! by those after.
 //!
 //! ```text
 //! text ── definitions before ──► bound: objects and values, without names ── definitions after ──► text
@@ -159,8 +160,8 @@ impl Renamed<'_> {
         String::from_utf8(out).map_err(|_| Error::internal("a value that is no text"))
     }
 
-    /// A routine's argument defaults and its body, if it was read when it was made. What of a body cannot be written anew stays
-    /// as it was.
+    /// A routine's argument defaults and its body, if it was read when it was made. What of a body
+    /// cannot be written anew stays as it was.
     pub fn routine(&self, def: &RoutineDef) -> Result<RoutineDef> {
         let mut now = def.clone();
         for arg in &mut now.args {
@@ -185,8 +186,8 @@ impl Renamed<'_> {
         Ok(now)
     }
 
-    /// A statement of a body that there is no writing of: where its text does not fit the definitions after, the old name becomes
-    /// the new one.
+    /// A statement of a body that there is no writing of: where its text does not fit the
+    /// definitions after, the old name becomes the new one.
     pub(super) fn mended(&self, def: &RoutineDef, text: &str) -> String {
         let mut text = text.to_owned();
         let host = Named::by(self.after, self.eval);

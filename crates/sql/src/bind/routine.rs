@@ -865,7 +865,8 @@ impl Binder<'_> {
         Ok(Some(old))
     }
 
-    /// An expression as SQL that means the same on any search path, and the users' objects it names.
+    /// An expression as SQL that means the same on any search path, and the users' objects it
+    /// names.
     fn stored_expr(&mut self, bound: &Expr) -> Result<(String, Vec<Oid>)> {
         super::view::stored_expr(self.ctx, bound)
     }
@@ -877,7 +878,8 @@ pub fn signature(def: &RoutineDef) -> String {
     format!("{}({})", quote_ident(&def.name), types.join(","))
 }
 
-/// An error about a body, told by its place in the statement that has the body, or in the body alone.
+/// An error about a body, told by its place in the statement that has the body, or in the body
+/// alone.
 pub fn body_error(mut e: Error, text: &str, place: Option<ast::Pos>, near: String) -> Error {
     let fields = e.fields_mut();
     match (fields.position, place) {

@@ -1,7 +1,9 @@
-//! The bodies of SQL functions: statements bound over the function's arguments, the last one's rows cast to its result.
+//! The bodies of SQL functions: statements bound over the function's arguments, the last one's rows
+//! cast to its result.
 //!
-//! A body's arguments are parameters of its statements: `$1`, or by name where no column of that name is in sight. What
-//! is no more than an expression, or a query in FROM, is bound together with its call and takes its place in the plan.
+//! A body's arguments are parameters of its statements: `$1`, or by name where no column of that
+//! name is in sight. What is no more than an expression, or a query in FROM, is bound together with
+//! its call and takes its place in the plan.
 
 use std::rc::Rc;
 
@@ -424,7 +426,8 @@ impl Binder<'_> {
         ))
     }
 
-    /// Binds something of a routine's body inside the statement in hand; None where it cannot be done, as the call will tell.
+    /// Binds something of a routine's body inside the statement in hand; None where it cannot be
+    /// done, as the call will tell.
     fn within_body<T>(
         &mut self,
         def: &RoutineDef,
@@ -581,7 +584,8 @@ fn only_value(query: &ast::Query) -> Option<&ast::Expr> {
     }
 }
 
-/// Whether a body's expression gives what a call of the function would: as steady as it is declared, NULL for NULL where it is strict.
+/// Whether a body's expression gives what a call of the function would: as steady as it is
+/// declared, NULL for NULL where it is strict.
 fn may_stand_for(def: &RoutineDef, args: usize, expr: &Expr) -> bool {
     let mut used = vec![false; args];
     let mut good = true;
@@ -630,7 +634,8 @@ fn is_strict(e: &Expr) -> bool {
     }
 }
 
-/// The body of a function that was read when it was made, as SQL again; what there is no writing of is shown as it was written.
+/// The body of a function that was read when it was made, as SQL again; what there is no writing of
+/// is shown as it was written.
 pub fn routine_body_text(
     def: &RoutineDef,
     catalog: &Catalog,
@@ -664,7 +669,8 @@ pub fn routine_body_text(
     Some(format!("BEGIN ATOMIC\n{lines}END"))
 }
 
-/// A body that was read when it was made, as it has to be after something that it names got another name.
+/// A body that was read when it was made, as it has to be after something that it names got another
+/// name.
 pub(super) fn routine_body_again(def: &RoutineDef, renamed: &Renamed<'_>) -> Option<String> {
     let RoutineBody::Standard { text, atomic, .. } = &def.body else {
         return None;

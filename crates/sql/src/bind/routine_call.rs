@@ -1,4 +1,5 @@
-//! Calls: which function is meant, its arguments in order, defaults filled in; and what a call of a user's function becomes.
+//! Calls: which function is meant, its arguments in order, defaults filled in; and what a call of a
+//! user's function becomes.
 
 use std::sync::Arc;
 
@@ -103,7 +104,8 @@ impl Binder<'_> {
         };
         let may_be_cast = args.len() == 1 && !call.star && !call.variadic && call.names.is_empty();
         let found = match resolve_call(&given) {
-            // What need not be computed is a cast before it is any function that does not take just this type.
+            // What need not be computed is a cast before it is any function that does not take just
+            // this type.
             Ok(found)
                 if may_be_cast
                     && found.arg_types != types
@@ -225,7 +227,8 @@ impl Binder<'_> {
             .collect()
     }
 
-    /// A call of a user's function: arguments gathered, defaults bound, the types of what it returns.
+    /// A call of a user's function: arguments gathered, defaults bound, the types of what it
+    /// returns.
     fn routine_call(
         &mut self,
         def: Arc<RoutineDef>,
@@ -303,7 +306,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The columns of the rows a function returns; none where it returns values, or records of any kind.
+    /// The columns of the rows a function returns; none where it returns values, or records of any
+    /// kind.
     pub(super) fn routine_columns(
         &self,
         def: &RoutineDef,

@@ -1,7 +1,8 @@
 //! FOR UPDATE and its kin: which rows a query locks.
 //!
-//! The rows of a query in FROM, or of a view, are those of the tables that it reads: they are locked there, under the same
-//! conditions as if the clause stood in it. What has no rows of a table's is passed over, unless it is named.
+//! The rows of a query in FROM, or of a view, are those of the tables that it reads: they are
+//! locked there, under the same conditions as if the clause stood in it. What has no rows of a
+//! table's is passed over, unless it is named.
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};

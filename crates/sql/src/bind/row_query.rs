@@ -1,4 +1,5 @@
-//! A row compared with the rows of a query: `(a, b) < (SELECT c, d …)`, `(a, b) <= ALL (SELECT c, d …)`.
+//! A row compared with the rows of a query: `(a, b) < (SELECT c, d …)`, `(a, b) <= ALL (SELECT c, d
+//! …)`.
 //!
 //! ```text
 //! (a, b) <  (SELECT c, d …)        ─►   (SELECT (a, b) < (q.c, q.d) FROM (SELECT c, d …) q)

@@ -27,7 +27,8 @@ pub(super) struct Names {
 #[derive(Clone, Debug)]
 pub(super) struct NamedTable {
     pub name: String,
-    /// Where it is written without alias, its schema's name, so that `schema.table.column` finds it.
+    /// Where it is written without alias, its schema's name, so that `schema.table.column` finds
+    /// it.
     pub schema: Option<String>,
     /// None for a join's alias.
     pub rel: Option<RelId>,

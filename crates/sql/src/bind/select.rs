@@ -297,7 +297,8 @@ impl Binder<'_> {
         self.query_untyped(ast, scope)
     }
 
-    /// A query whose constants without a type keep none where it is a SELECT: whoever reads it says what they are.
+    /// A query whose constants without a type keep none where it is a SELECT: whoever reads it says
+    /// what they are.
     pub(super) fn query_untyped(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
         self.keep_untyped = ast.as_select().is_some();
         let query = self.query(ast, Some(scope));
@@ -623,7 +624,8 @@ impl Binder<'_> {
     }
 }
 
-/// A query in parentheses with the clauses behind these, which are its own; none where there are none.
+/// A query in parentheses with the clauses behind these, which are its own; none where there are
+/// none.
 fn with_clauses(around: &ast::Query, inner: &ast::Query) -> Result<Option<ast::Query>> {
     let bare = around.order.is_empty()
         && around.limit.is_none()

@@ -899,7 +899,8 @@ fn sequence_of(expr: &Expr) -> Option<Oid> {
     }
 }
 
-/// A column is said to be NOT NULL, maybe not for the first time; `conflict`: the error's code where two names are said.
+/// A column is said to be NOT NULL, maybe not for the first time; `conflict`: the error's code
+/// where two names are said.
 pub(super) fn say_not_null(
     column: &mut ColumnDef,
     name: Option<&str>,

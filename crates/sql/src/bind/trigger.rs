@@ -67,7 +67,8 @@ pub fn columns_of(relation: &Relation) -> Option<Arc<TableDef>> {
     }
 }
 
-/// A trigger's condition over the old row by `Slot(attnum - 1)` and the new one behind it; none where it has none.
+/// A trigger's condition over the old row by `Slot(attnum - 1)` and the new one behind it; none
+/// where it has none.
 pub fn trigger_condition(
     trigger: &TriggerDef,
     table: &Arc<TableDef>,

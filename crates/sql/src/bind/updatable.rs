@@ -1,8 +1,10 @@
-//! What a statement writes to: a table, or through a view that is no more than some rows and columns of one.
+//! What a statement writes to: a table, or through a view that is no more than some rows and
+//! columns of one.
 //!
-//! A view is written through by writing to its table: its columns are names for expressions over the table's row, its
-//! condition is one more condition of an UPDATE or DELETE, and WITH CHECK OPTION one more check of the new row. A view over
-//! a view is one over the other's table, by putting expressions in the place of columns.
+//! A view is written through by writing to its table: its columns are names for expressions over
+//! the table's row, its condition is one more condition of an UPDATE or DELETE, and WITH CHECK
+//! OPTION one more check of the new row. A view over a view is one over the other's table, by
+//! putting expressions in the place of columns.
 
 use std::sync::Arc;
 
@@ -49,7 +51,8 @@ pub(super) struct WriteTarget {
     pub links: Vec<Link>,
     /// A view's columns over the table's row.
     pub exprs: Vec<Expr>,
-    /// It is a view whose INSTEAD OF triggers do what is to be done: `table` has its columns, and these are its rows.
+    /// It is a view whose INSTEAD OF triggers do what is to be done: `table` has its columns, and
+    /// these are its rows.
     pub instead: Option<FromItem>,
 }
 
@@ -102,7 +105,8 @@ impl WriteTarget {
         names
     }
 
-    /// The table's column that a name stands for; Some(None) where it stands for something computed.
+    /// The table's column that a name stands for; Some(None) where it stands for something
+    /// computed.
     pub fn stored(&self, name: &str) -> Option<Option<u16>> {
         let found = self.columns.iter().find(|(n, _)| n == name);
         found.map(|(_, attnum)| *attnum)
@@ -392,7 +396,8 @@ fn not_updatable(view: &ViewDef, verb: Verb, why: &str) -> Error {
         .hint(hint)
 }
 
-/// The view as rows and columns of one table, or why it is more. `cascaded`: a view over it checks its condition, too.
+/// The view as rows and columns of one table, or why it is more. `cascaded`: a view over it checks
+/// its condition, too.
 fn simple(
     view: &ViewDef,
     query: Query,

@@ -180,7 +180,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The deferrable constraints of these names, each in the first schema of the path that has one.
+    /// The deferrable constraints of these names, each in the first schema of the path that has
+    /// one.
     fn set_constraints(&self, names: &[ast::Name], deferred: bool) -> Result<Command> {
         let mut constraints = Vec::new();
         for name in names {

@@ -1,7 +1,8 @@
 //! Views: what a definition means, what it depends on, and reading one.
 //!
-//! A view is kept as SQL that means the same on any search path ([`crate::deparse`]). Before it is kept, that text is read
-//! and bound again and compared with what was bound first: a query whose text would come out as another is refused.
+//! A view is kept as SQL that means the same on any search path ([`crate::deparse`]). Before it is
+//! kept, that text is read and bound again and compared with what was bound first: a query whose
+//! text would come out as another is refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,10 +29,12 @@ use crate::query::{
 /// Where a view's text is bound: it names everything else with its schema.
 pub(super) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
 
-/// Most range-table entries of a statement that reads views: views that each read two others grow by powers of two.
+/// Most range-table entries of a statement that reads views: views that each read two others grow
+/// by powers of two.
 const MAX_ENTRIES: u32 = 4096;
 
-/// How constants are written in a kept definition: such that they are read the same under any settings.
+/// How constants are written in a kept definition: such that they are read the same under any
+/// settings.
 pub(super) fn stored_format() -> FormatSettings {
     FormatSettings {
         interval_style: IntervalStyle::Iso8601,
@@ -146,7 +149,8 @@ pub fn ctid_source(view: &Arc<ViewDef>, catalog: &Catalog, eval: EvalContext<'_>
     source.ok_or_else(|| Error::new(state::INTERNAL_ERROR, "currtid cannot handle this view"))
 }
 
-/// An expression without columns as SQL that means the same on any search path, and the users' objects it names.
+/// An expression without columns as SQL that means the same on any search path, and the users'
+/// objects it names.
 pub(super) fn stored_expr(ctx: &BindContext<'_>, bound: &Expr) -> Result<(String, Vec<Oid>)> {
     let format = stored_format();
     let style = Style {
@@ -672,7 +676,8 @@ pub(super) fn set_view_option(name: &str, value: &str) -> Result<Option<CheckOpt
     }
 }
 
-/// The relations, columns and types a query names itself; what a view in it names is the view's own affair.
+/// The relations, columns and types a query names itself; what a view in it names is the view's own
+/// affair.
 #[derive(Default)]
 struct Uses {
     objects: BTreeMap<Oid, Vec<u16>>,
@@ -854,8 +859,8 @@ fn forget_names(query: &mut Query) {
     targets.iter_mut().for_each(|target| target.name.clear());
 }
 
-/// Takes away what may differ between a query and its text read again: the numbers of entries, what they are called, and
-/// whether a cast was written or came by itself, where that is the same.
+/// Takes away what may differ between a query and its text read again: the numbers of entries, what
+/// they are called, and whether a cast was written or came by itself, where that is the same.
 fn normalize(bound: &mut BoundQuery) {
     let mut given: HashMap<u32, u32> = HashMap::new();
     let mut number = |id: &mut RelId| {

@@ -307,7 +307,8 @@ impl Binder<'_> {
     }
 }
 
-/// The type of offset that suits a RANGE over this order, as PostgreSQL picks among its `in_range` functions.
+/// The type of offset that suits a RANGE over this order, as PostgreSQL picks among its `in_range`
+/// functions.
 fn range_offset_type(order: &[SortKey], offset: &Expr, pos: Pos) -> Result<SqlType> {
     let Some(key) = order.first() else {
         return Err(Error::internal("RANGE with an offset and no order"));

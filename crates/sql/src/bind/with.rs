@@ -162,7 +162,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The recursive term with its columns cast to those of the other: what UNION makes of both must be no wider.
+    /// The recursive term with its columns cast to those of the other: what UNION makes of both
+    /// must be no wider.
     fn term_of_types(
         &mut self,
         cte: &ast::Cte,
@@ -337,8 +338,8 @@ fn unwrapped(mut query: &ast::Query) -> &ast::Query {
     query
 }
 
-/// Checks where a query reads `name`: where each step can add to what there is, and once. `barred`: where this is, if it may
-/// not be read at all.
+/// Checks where a query reads `name`: where each step can add to what there is, and once. `barred`:
+/// where this is, if it may not be read at all.
 fn references(name: &str, query: &ast::Query, place: Place, barred: Option<&str>) -> Result<()> {
     let mut seen = 0;
     let mut error: Option<Error> = None;

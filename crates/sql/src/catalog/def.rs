@@ -96,13 +96,15 @@ pub struct TableDef {
     /// It is a partition, with these rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<PartitionBound>,
-    /// DETACH CONCURRENTLY of it has begun, in this transaction, and not ended: who sees that transaction sees no partition.
+    /// DETACH CONCURRENTLY of it has begun, in this transaction, and not ended: who sees that
+    /// transaction sees no partition.
     #[serde(default, with = "id", skip_serializing_if = "Option::is_none")]
     pub detaching: Option<Xid>,
     /// It is a materialized view: its rows are those of this query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materialized: Option<Materialized>,
-    /// Foreign keys whose triggers on this table are off: its rows may point at nothing, or go while others point at them.
+    /// Foreign keys whose triggers on this table are off: its rows may point at nothing, or go
+    /// while others point at them.
     #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
     pub keys_off: Vec<Oid>,
     /// What its array type is called, where that is not `_` and its name.
@@ -126,7 +128,8 @@ pub struct ColumnDef {
     #[serde(with = "id")]
     pub ty: SqlType,
     pub not_null: bool,
-    /// What its NOT NULL is called, where that is not what one made now would be; see [`TableDef::not_null_name`].
+    /// What its NOT NULL is called, where that is not what one made now would be; see
+    /// [`TableDef::not_null_name`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_null_name: Option<String>,
     /// NOT NULL … NO INHERIT.
@@ -159,7 +162,8 @@ pub struct ColumnDef {
     /// None: as its type has it.
     #[serde(default)]
     pub storage: Option<Storage>,
-    /// SET STATISTICS: how many common values and bounds ANALYZE keeps at most; none: `default_statistics_target`.
+    /// SET STATISTICS: how many common values and bounds ANALYZE keeps at most; none:
+    /// `default_statistics_target`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics_target: Option<i16>,
     /// What `SET (n_distinct = …)` and the like said, in the order given.
@@ -199,7 +203,8 @@ pub struct ViewDef {
     #[serde(with = "id")]
     pub owner: Oid,
     pub columns: Vec<ViewColumn>,
-    /// Its query as SQL in which every name has its schema; written anew when something it names is renamed.
+    /// Its query as SQL in which every name has its schema; written anew when something it names is
+    /// renamed.
     pub query: String,
     /// WITH CHECK OPTION: rows written through it must be rows of it.
     pub check: Option<CheckOption>,
@@ -239,7 +244,8 @@ impl ViewDef {
         columns
     }
 
-    /// `security_invoker`: what it reads is read with the rights of who reads it, and not of its owner.
+    /// `security_invoker`: what it reads is read with the rights of who reads it, and not of its
+    /// owner.
     pub fn is_invokers(&self) -> bool {
         let given = self
             .options
@@ -264,7 +270,8 @@ pub enum CheckOption {
     Cascaded,
 }
 
-/// What a view names: a relation, with which of its columns; a type; the primary key that its GROUP BY leans on.
+/// What a view names: a relation, with which of its columns; a type; the primary key that its GROUP
+/// BY leans on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewUse {
     #[serde(with = "id")]
@@ -475,7 +482,8 @@ pub struct RoleDef {
     pub password: Option<String>,
     /// A timestamptz in text form.
     pub valid_until: Option<String>,
-    /// Roles it is in, as definitions had it before there was [`MembershipDef`]; the next start makes those of it.
+    /// Roles it is in, as definitions had it before there was [`MembershipDef`]; the next start
+    /// makes those of it.
     #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
     pub member_of: Vec<Oid>,
     /// `ALTER ROLE … SET`: applied when a session starts.
@@ -620,7 +628,8 @@ pub struct CommentDef {
     pub text: String,
 }
 
-/// What was granted to one role by another: rights in the lower half, grant options in the upper (see [`super::acl`]).
+/// What was granted to one role by another: rights in the lower half, grant options in the upper
+/// (see [`super::acl`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AclItem {
     /// NONE: everybody.
@@ -784,7 +793,8 @@ impl TableDef {
         let found = columns.find(|(_, c)| c.not_null && self.not_null_name(c) == name);
         found.map(|(attnum, _)| attnum)
     }
-    /// The table or a column is about to be called something else, its NOT NULL constraints are not.
+    /// The table or a column is about to be called something else, its NOT NULL constraints are
+    /// not.
     pub fn keep_not_null_names(&mut self) {
         let table = self.name.clone();
         for column in self.columns.iter_mut().filter(|c| c.not_null && !c.dropped) {

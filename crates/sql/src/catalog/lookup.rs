@@ -231,8 +231,9 @@ impl Catalog {
         }
     }
 
-    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist and that the user may look into, with
-    /// `pg_catalog` and before it the session's temporary one first unless they are named. `$user` is the session's user.
+    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist and that
+    /// the user may look into, with `pg_catalog` and before it the session's temporary one first
+    /// unless they are named. `$user` is the session's user.
     pub fn search_path(&self, setting: &[String], user: &str, temporary: Option<Oid>) -> Vec<Oid> {
         let mut path = Vec::with_capacity(setting.len() + 2);
         let role = self.roles.get(user).copied().unwrap_or(Oid::NONE);
@@ -320,7 +321,8 @@ impl Catalog {
     pub fn find_type(&self, path: &[Oid], name: &str) -> Option<&Arc<TypeDef>> {
         path.iter().find_map(|schema| self.type_in(*schema, name))
     }
-    /// What a type that a user made is called: qualified where the path does not find it, `[]` after an array's element.
+    /// What a type that a user made is called: qualified where the path does not find it, `[]`
+    /// after an array's element.
     pub fn type_display(&self, path: &[Oid], ty: Oid) -> Option<String> {
         use crate::parse::quote_ident;
         if let Some(element) = throng_types::sqltype::element_of(ty).filter(|_| made::is_made(ty)) {
@@ -368,7 +370,8 @@ impl Catalog {
             .collect();
         format!("{}({})", self.routine_display(path, def), types.join(","))
     }
-    /// Puts types' names where a message has their marks. An error about a type tells its schema too.
+    /// Puts types' names where a message has their marks. An error about a type tells its schema
+    /// too.
     pub fn spell_types(&self, path: &[Oid], error: &mut Error) {
         let fields = error.fields_mut();
         if let Some(text) = &mut fields.data_type {
@@ -510,7 +513,8 @@ impl Catalog {
             .and_then(|index| self.constraint(index.constraint?))
             .is_some_and(|constraint| constraint.deferral.is_deferrable())
     }
-    /// Whether an index of a partitioned table has a part on every partition; else it says nothing of the rows. Any other is.
+    /// Whether an index of a partitioned table has a part on every partition; else it says nothing
+    /// of the rows. Any other is.
     pub fn is_valid(&self, index: &IndexDef) -> bool {
         let parts_of = |child: &Oid| {
             let mut own = self.indexes_of(*child).iter();

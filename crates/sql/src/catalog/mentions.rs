@@ -1,4 +1,5 @@
-//! Who mentions whom, where a definition says it by the way: what a DROP or a rename would else walk all definitions for.
+//! Who mentions whom, where a definition says it by the way: what a DROP or a rename would else
+//! walk all definitions for.
 //!
 //! | asked by | found by |
 //! | --- | --- |
@@ -169,7 +170,8 @@ impl Catalog {
         listed(&self.mentions.members, &schema)
     }
 
-    /// Objects whose kept texts may say a name, by oid; None where a name has no word in it, so that any may.
+    /// Objects whose kept texts may say a name, by oid; None where a name has no word in it, so
+    /// that any may.
     pub(super) fn saying(&self, name: &str) -> Option<Vec<Oid>> {
         let word = words(name).into_iter().max_by_key(String::len)?;
         Some(listed(&self.mentions.words, &word))

@@ -1,9 +1,10 @@
 //! The catalog: every object there is, as one immutable value.
 //!
-//! A [`Catalog`] is a snapshot with a version. No two catalogs of a process that differ ever have the same version, be it that
-//! of a change that was rolled back: what was made for a version holds for that catalog alone. Maps are persistent:
-//! a copy shares all that an edit does not touch, so that a change costs in proportion to itself. A transaction that changes definitions works on its own copy
-//! ([`CatalogEdit`]), which yields the list of object rows to store; commit publishes it.
+//! A [`Catalog`] is a snapshot with a version. No two catalogs of a process that differ ever have
+//! the same version, be it that of a change that was rolled back: what was made for a version holds
+//! for that catalog alone. Maps are persistent: a copy shares all that an edit does not touch, so
+//! that a change costs in proportion to itself. A transaction that changes definitions works on its
+//! own copy ([`CatalogEdit`]), which yields the list of object rows to store; commit publishes it.
 //! Definitions of built-in things (`pg_catalog`'s relations, types, functions) are not objects:
 //! they are constants, see [`system`].
 
@@ -58,7 +59,8 @@ pub mod builtin {
     pub const SYSTEM_SCHEMAS: [Oid; 4] = [PG_CATALOG, INFORMATION_SCHEMA, PG_TOAST, THRONG];
     /// The role `postgres`.
     pub const SUPERUSER: Oid = Oid(10);
-    /// The roles that are there from the start, whose rights are not grants but what they are; `pg_monitor` is in the three after it.
+    /// The roles that are there from the start, whose rights are not grants but what they are;
+    /// `pg_monitor` is in the three after it.
     pub const PREDEFINED_ROLES: [(Oid, &str); 16] = [
         (PG_DATABASE_OWNER, "pg_database_owner"),
         (PG_READ_ALL_DATA, "pg_read_all_data"),
@@ -99,8 +101,8 @@ pub mod builtin {
     pub const DATABASE: Oid = Oid(5);
     pub const TEMPLATE1: Oid = Oid(1);
     pub const TEMPLATE0: Oid = Oid(4);
-    /// The heap of the definitions of the database `postgres`, and of what all databases share. Far above any number that is
-    /// given out.
+    /// The heap of the definitions of the database `postgres`, and of what all databases share. Far
+    /// above any number that is given out.
     pub const DEFINITIONS: FileId = FileId(u32::MAX - 1);
     pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
     pub const GLOBAL_TABLESPACE: Oid = Oid(1664);
@@ -160,7 +162,8 @@ type ColumnPrivileges = BTreeMap<u16, Arc<PrivilegesDef>>;
 
 /// The oids of what predefined roles are in. PostgreSQL gives these out at initdb, from 10000 on.
 const FIRST_PREDEFINED_MEMBERSHIP: u32 = 10_233;
-/// The system's schema of what PostgreSQL has not; by a name like this one tools know that it is no user's.
+/// The system's schema of what PostgreSQL has not; by a name like this one tools know that it is no
+/// user's.
 const THRONG_SCHEMA: &str = "pg_throng";
 /// How it is mostly called.
 const THRONG_SHORT: &str = "throng";
@@ -174,7 +177,8 @@ type Oids = imbl::GenericOrdSet<Oid, imbl::shared_ptr::DefaultSharedPtr>;
 /// A version that no catalog of this process has had, from 1 on.
 fn new_version() -> u64 {
     static GIVEN_OUT: AtomicU64 = AtomicU64::new(0);
-    // Only that it is another number matters; whoever reads a catalog got it by other synchronisation.
+    // Only that it is another number matters; whoever reads a catalog got it by other
+    // synchronisation.
     GIVEN_OUT.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -212,9 +216,11 @@ pub struct Catalog {
     mentions: mentions::Mentions,
     /// How many triggers there are.
     triggers: usize,
-    /// Partitions that DETACH CONCURRENTLY has taken from their tables' children, and is not through with.
+    /// Partitions that DETACH CONCURRENTLY has taken from their tables' children, and is not
+    /// through with.
     detaching: Arc<Vec<Oid>>,
-    /// The catalog that this one differs from by what it takes for tables' children: see [`Catalog::with_families`].
+    /// The catalog that this one differs from by what it takes for tables' children: see
+    /// [`Catalog::with_families`].
     base: Option<Arc<Catalog>>,
 }
 
@@ -593,8 +599,8 @@ impl Catalog {
         }
     }
 
-    /// A table has come, gone or changed: trees that it may be in are to be made anew, also those that nobody has made yet of the
-    /// catalogs that share them.
+    /// A table has come, gone or changed: trees that it may be in are to be made anew, also those
+    /// that nobody has made yet of the catalogs that share them.
     fn touch_trees(&mut self, table: &TableDef) {
         let own = table.is_partitioned().then_some(table.oid);
         let mut above: Vec<Oid> = own.into_iter().collect();

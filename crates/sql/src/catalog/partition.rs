@@ -1,7 +1,8 @@
-//! How tables are divided: the key of a partitioned table, the bound of each partition, and which partition a key belongs to.
+//! How tables are divided: the key of a partitioned table, the bound of each partition, and which
+//! partition a key belongs to.
 //!
-//! Definitions keep a bound's values as text; [`Partitions`] holds them as ordered keys (`throng_types::key`), so that finding
-//! a row's partition is a comparison of bytes:
+//! Definitions keep a bound's values as text; [`Partitions`] holds them as ordered keys
+//! (`throng_types::key`), so that finding a row's partition is a comparison of bytes:
 //!
 //! | strategy | where a key goes |
 //! | --- | --- |
@@ -280,7 +281,8 @@ impl Partitions {
     }
 }
 
-/// Where each column of `child` is among the columns of `parent`, by attribute number - 1; none where the parent has none.
+/// Where each column of `child` is among the columns of `parent`, by attribute number - 1; none
+/// where the parent has none.
 pub fn columns_in_parent(child: &TableDef, parent: &TableDef) -> Vec<Option<u16>> {
     let of = |c: &super::ColumnDef| (!c.dropped).then(|| parent.attnum(&c.name)).flatten();
     child.columns.iter().map(of).collect()
@@ -323,7 +325,8 @@ impl Catalog {
         found
     }
 
-    /// The tables below this one that have rows, itself included unless it is partitioned, in the order in which they are read.
+    /// The tables below this one that have rows, itself included unless it is partitioned, in the
+    /// order in which they are read.
     pub fn leaves(&self, table: &TableDef, eval: EvalContext<'_>) -> Result<Vec<Oid>> {
         if table.partitioned.is_none() {
             return Ok(self.descendants(table.oid));

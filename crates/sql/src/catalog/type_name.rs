@@ -1,8 +1,10 @@
-//! Names in a schema's name space of types: types that users made, relations' row types, and the array types of both.
+//! Names in a schema's name space of types: types that users made, relations' row types, and the
+//! array types of both.
 //!
-//! Each of these types has an array type, whose name the system chooses when the type gets its own: `_` before it, and a
-//! number after it where that is taken. An array type gives way to whoever wants its name, for users know it as `name[]`.
-//! A definition stores the name only where it is not the plain one.
+//! Each of these types has an array type, whose name the system chooses when the type gets its own:
+//! `_` before it, and a number after it where that is taken. An array type gives way to whoever
+//! wants its name, for users know it as `name[]`. A definition stores the name only where it is not
+//! the plain one.
 
 use std::sync::Arc;
 
@@ -119,7 +121,8 @@ impl Catalog {
         }
     }
 
-    /// What the array type over a type of that name would be called, where `own` is the name of a type about to be.
+    /// What the array type over a type of that name would be called, where `own` is the name of a
+    /// type about to be.
     fn free_array_name(&self, schema: Oid, name: &str, own: &str) -> Option<String> {
         let free = |candidate: &String| {
             candidate != own && self.type_named_in(schema, candidate).is_none()
@@ -129,8 +132,8 @@ impl Catalog {
 }
 
 impl CatalogEdit {
-    /// Before an object is put: its array type gets a name where the object is new or gets another name, and an array type
-    /// that has the object's name gets another.
+    /// Before an object is put: its array type gets a name where the object is new or gets another
+    /// name, and an array type that has the object's name gets another.
     pub(super) fn settle_array_names(&mut self, object: &mut Object) {
         let oid = object.oid();
         let old = self.catalog.object(oid).cloned();

@@ -172,7 +172,8 @@ impl Writer<'_> {
         all.then(|| entry.name.clone())
     }
 
-    /// After an expression where a star would be read as the columns: what keeps a whole row one value.
+    /// After an expression where a star would be read as the columns: what keeps a whole row one
+    /// value.
     pub(super) fn not_spread(&mut self, expr: &Expr) {
         if self.whole_row(expr).is_none() {
             return;
@@ -523,7 +524,8 @@ impl Writer<'_> {
             if i > 0 {
                 self.push(", ");
             }
-            // Of values of any type an array may be one; what was given as all of them says so itself.
+            // Of values of any type an array may be one; what was given as all of them says so
+            // itself.
             let listed = func.variadic != Oid::NONE && func.variadic != oid::ANY;
             let array = throng_types::sqltype::element_of(arg.type_oid()).is_some();
             let said = matches!(arg, Expr::Variadic(_));
@@ -804,7 +806,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A constant, with its type where the text alone would be taken for another. `always`: in any case.
+    /// A constant, with its type where the text alone would be taken for another. `always`: in any
+    /// case.
     pub(super) fn constant(&self, value: &Datum, ty: SqlType, always: bool) -> String {
         let bare = self.bare_constant(value, ty);
         let labelled = match ty.oid {

@@ -1,7 +1,8 @@
 //! A bound query as SQL again, laid out as PostgreSQL does it (`pg_get_viewdef`).
 //!
-//! Promise: the text, read and bound again where only `pg_catalog` is on the search path, means the same query. Names come
-//! from the catalog by oid and number, so the text follows what was renamed since the query was bound.
+//! Promise: the text, read and bound again where only `pg_catalog` is on the search path, means the
+//! same query. Names come from the catalog by oid and number, so the text follows what was renamed
+//! since the query was bound.
 //!
 //! ```text
 //! SELECT a.id,                 each clause begins a line; `indent` is where clauses of this query begin, and a clause's
@@ -40,7 +41,8 @@ pub struct Style<'a> {
     pub eval: EvalContext<'a>,
 }
 
-/// A query with the WITH queries of its statement. `names`: what its columns are called, where that is not by their own names.
+/// A query with the WITH queries of its statement. `names`: what its columns are called, where that
+/// is not by their own names.
 pub fn query(query: &Query, ctes: &[Cte], names: Option<&[String]>, style: &Style<'_>) -> String {
     let mut writer = Writer {
         style,
@@ -78,7 +80,8 @@ pub enum BodyPart<'q> {
     Value(&'q Expr),
 }
 
-/// A part of the body of a function of that name and with arguments of these, which set it in by `indent`.
+/// A part of the body of a function of that name and with arguments of these, which set it in by
+/// `indent`.
 pub fn body(
     part: &BodyPart<'_>,
     function: (&str, &[String]),

@@ -140,7 +140,8 @@ impl Writer<'_> {
         }
     }
 
-    /// An expression of ORDER BY, GROUP BY or DISTINCT ON: nothing that a name or number alone would be taken for.
+    /// An expression of ORDER BY, GROUP BY or DISTINCT ON: nothing that a name or number alone
+    /// would be taken for.
     pub(super) fn key_expr(&mut self, expr: &Expr, outputs: Vec<Target>) {
         // Only a name alone would mean an output column.
         let alone = matches!(expr, Expr::Var(_) | Expr::Coalesce(..));

@@ -129,7 +129,8 @@ impl Writer<'_> {
         shown
     }
 
-    /// A join's columns under the names it gives them, each another; and whether these are not their own.
+    /// A join's columns under the names it gives them, each another; and whether these are not
+    /// their own.
     fn renamed(&self, alias: &JoinAlias, columns: Vec<Shown>) -> (Vec<Shown>, bool) {
         let mut listed = false;
         let mut named: Vec<Shown> = Vec::with_capacity(columns.len());
@@ -162,8 +163,8 @@ impl Writer<'_> {
         (named, listed)
     }
 
-    /// Whether a join's USING means what it did: the columns that it compared still go by those names, each alone, on both
-    /// sides.
+    /// Whether a join's USING means what it did: the columns that it compared still go by those
+    /// names, each alone, on both sides.
     pub(super) fn using_holds(
         &self,
         (left, right): (&FromItem, &FromItem),

@@ -1,4 +1,5 @@
-//! Lists of grants, and what else `pg_dump` asks beside the catalogs: options as rows, a sequence's state.
+//! Lists of grants, and what else `pg_dump` asks beside the catalogs: options as rows, a sequence's
+//! state.
 
 use super::array::array;
 use super::number::int;
@@ -42,7 +43,8 @@ fn role_name(ctx: &EvalContext<'_>, role: Oid) -> String {
     inner.map_or_else(|| name.clone(), |inner| inner.replace("\"\"", "\""))
 }
 
-/// Reads an `aclitem`, whose roles must be there. One that does not say by whom is the bootstrap superuser's.
+/// Reads an `aclitem`, whose roles must be there. One that does not say by whom is the bootstrap
+/// superuser's.
 pub(crate) fn read_aclitem(ctx: &EvalContext<'_>, text: &str) -> throng_types::Result<Datum> {
     let mut item = NamedItem::parse(text)?;
     let grantor = item.grantor.take();

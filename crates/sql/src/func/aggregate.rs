@@ -1,7 +1,8 @@
 //! Aggregates: the state each group keeps, and what it becomes.
 //!
-//! Integer sums run in 128 bits and averages of integers keep sum and count, so no order of rows can overflow on the way. Float
-//! variances follow Youngs and Cramer, as PostgreSQL's do, so that results agree to the last digit for the same order of rows.
+//! Integer sums run in 128 bits and averages of integers keep sum and count, so no order of rows
+//! can overflow on the way. Float variances follow Youngs and Cramer, as PostgreSQL's do, so that
+//! results agree to the last digit for the same order of rows.
 
 use std::cmp::Ordering;
 
@@ -84,13 +85,15 @@ pub struct NumericSums {
     nan: i64,
     positive: i64,
     negative: i64,
-    /// The most digits after the point of any finite value, and how many values have so many: the sum shows them.
+    /// The most digits after the point of any finite value, and how many values have so many: the
+    /// sum shows them.
     scale: i32,
     with_scale: i64,
 }
 
 impl AggState {
-    /// What finite numerics make that add up to `sum`, `with_scale` of them with all its digits after the point.
+    /// What finite numerics make that add up to `sum`, `with_scale` of them with all its digits
+    /// after the point.
     pub fn of_numerics(count: i64, sum: Decimal, with_scale: i64) -> AggState {
         AggState::Numerics(Box::new(NumericSums {
             count,
@@ -300,7 +303,8 @@ impl NumericSums {
         self.count += 1;
         Ok(())
     }
-    /// Takes a value out again; false where nobody knows how many digits the rest of the values have.
+    /// Takes a value out again; false where nobody knows how many digits the rest of the values
+    /// have.
     fn remove(&mut self, value: &Numeric) -> Result<bool, Error> {
         if value.is_nan() {
             self.nan -= 1;

@@ -1,4 +1,5 @@
-//! Aggregates that are not sums of numbers: intervals, extremes, booleans and bits, strings, arrays.
+//! Aggregates that are not sums of numbers: intervals, extremes, booleans and bits, strings,
+//! arrays.
 
 use super::aggregate::{AggState, Step, Undone, mixed};
 use super::compare::comparator;
@@ -10,7 +11,8 @@ use throng_types::{Array, Datum, Error, Interval, Oid};
 
 // Intervals
 
-/// Counts an interval `sign` times: once more or, with -1, once less. True if it was there to be counted.
+/// Counts an interval `sign` times: once more or, with -1, once less. True if it was there to be
+/// counted.
 fn count_interval(state: &mut AggState, value: &Datum, sign: i64) -> Result<bool, EvalStop> {
     let Datum::Interval(value) = *value else {
         return Ok(false);

@@ -1,5 +1,6 @@
-//! Aggregates of pairs of numbers: correlation, covariance, linear regression; Youngs and Cramer's running sums, as
-//! PostgreSQL's are, so that results agree to the last digit for the same order of rows.
+//! Aggregates of pairs of numbers: correlation, covariance, linear regression; Youngs and Cramer's
+//! running sums, as PostgreSQL's are, so that results agree to the last digit for the same order of
+//! rows.
 
 use super::aggregate::{AggState, Step};
 use super::number::{float, float_overflow};

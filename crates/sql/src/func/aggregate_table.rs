@@ -16,8 +16,8 @@ macro_rules! undo {
     };
 }
 
-/// One row an aggregate: oid, name, arguments, result; how a state starts, takes a row, takes another state, ends;
-/// and after a slash how it gives its oldest row back, where it can.
+/// One row an aggregate: oid, name, arguments, result; how a state starts, takes a row, takes
+/// another state, ends; and after a slash how it gives its oldest row back, where it can.
 macro_rules! aggregates {
     ($($oid:literal $name:ident($($arg:ident),*) $ret:ident $init:ident $step:ident $combine:ident $finish:ident $(/ $undo:ident)?;)*) => {
         pub static AGGREGATES: &[Aggregate] = &[
@@ -255,7 +255,8 @@ mod tests {
         assert!(tested >= 16 * 7, "{tested}");
     }
 
-    /// A state from which the oldest rows were taken is that of the rest, or says that it cannot tell.
+    /// A state from which the oldest rows were taken is that of the rest, or says that it cannot
+    /// tell.
     #[test]
     fn rows_given_back_leave_no_trace() {
         let mut undone = 0;

@@ -69,7 +69,8 @@ fn incompatible(detail: String) -> Error {
     .detail(detail)
 }
 
-/// The shape of two arrays joined along their first dimension, or of one put into the other as its first or last row.
+/// The shape of two arrays joined along their first dimension, or of one put into the other as its
+/// first or last row.
 fn joined_dims(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>> {
     let lens = |dims: &[Dim]| dims.iter().map(|d| d.len).collect::<Vec<_>>();
     let mut dims;

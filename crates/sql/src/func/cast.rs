@@ -71,7 +71,8 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
         .flat_map(|f| f.casts)
         .map(|c| ((c.from, c.to), c))
         .collect();
-    // Rules made rows: every type reads from and writes to strings; arrays cast like their elements.
+    // Rules made rows: every type reads from and writes to strings; arrays cast like their
+    // elements.
     let types = throng_types::sqltype::all_types();
     let only_shown = |ty| matches!(ty, oid::RECORD | oid::VOID);
     let mut add = |cast: Cast| {
@@ -164,7 +165,8 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
     map
 });
 
-/// How a value of one type is cast to another in this context; None where it may not be (or need not: equal types).
+/// How a value of one type is cast to another in this context; None where it may not be (or need
+/// not: equal types).
 pub fn find_cast(from: Oid, to: Oid, context: CastContext) -> Option<&'static Cast> {
     let known = BY_TYPES.get(&(from, to)).copied();
     known
@@ -231,7 +233,8 @@ impl Cast {
             function: Oid::NONE,
         }
     }
-    /// What PostgreSQL does by writing the value as text and reading that; `eval` comes to the same.
+    /// What PostgreSQL does by writing the value as text and reading that; `eval` comes to the
+    /// same.
     pub const fn through_text(from: Oid, to: Oid, context: CastContext, eval: EvalFn) -> Cast {
         Cast::by(from, to, context, 0, eval)
     }

@@ -14,7 +14,8 @@ use super::conversion::{
 };
 use throng_types::oid::*;
 
-/// One row a cast: from, to, where it may happen, and how: a function's oid and what computes it, or `0 binary`.
+/// One row a cast: from, to, where it may happen, and how: a function's oid and what computes it,
+/// or `0 binary`.
 macro_rules! casts {
     ($($from:ident $to:ident $context:ident $oid:tt $eval:tt;)*) => {
         pub static CASTS: &[Cast] = &[$(casts!(@row $from $to $context $oid $eval),)*];

@@ -1,4 +1,5 @@
-//! Functions over names and numbers of the catalogs that ask nothing of the session: keywords, lists of types, hashes.
+//! Functions over names and numbers of the catalogs that ask nothing of the session: keywords,
+//! lists of types, hashes.
 
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator};
@@ -83,7 +84,8 @@ fn no_version(_: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(Datum::Null)
 }
 
-/// How many transactions began since the one with this id; of no transaction's id the most there is.
+/// How many transactions began since the one with this id; of no transaction's id the most there
+/// is.
 fn xid_age(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     const FIRST_NORMAL: u32 = 3;
     let id = int(&args[0]) as u32;

@@ -1,5 +1,6 @@
-//! `COLLATE` where a definition is bound to be written again: a call that gives its first argument, with the collation's name
-//! behind it. Elsewhere the clause is checked and leaves no trace, for all collations order alike.
+//! `COLLATE` where a definition is bound to be written again: a call that gives its first argument,
+//! with the collation's name behind it. Elsewhere the clause is checked and leaves no trace, for
+//! all collations order alike.
 
 use throng_types::{Datum, Oid, oid};
 

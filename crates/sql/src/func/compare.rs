@@ -1,7 +1,8 @@
 //! Comparison: one order for each type, and the operators over it.
 //!
-//! Floats: NaN equals itself and is above everything, -0 equals 0. `char(n)`: trailing blanks do not count. Strings: by bytes, which for UTF-8
-//! is by code point (collations "C" and the default). Intervals: a month is 30 days. Arrays and records: item by item, NULLs above values.
+//! Floats: NaN equals itself and is above everything, -0 equals 0. `char(n)`: trailing blanks do
+//! not count. Strings: by bytes, which for UTF-8 is by code point (collations "C" and the default).
+//! Intervals: a month is 30 days. Arrays and records: item by item, NULLs above values.
 
 use super::{EvalContext, EvalResult};
 use crate::io::Zone;
@@ -11,10 +12,11 @@ use throng_types::error::state;
 use throng_types::sqltype::format_type as type_text;
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, TimeTz, oid};
 
-/// SQL's order of two values of one type, or of two integers or two floats of any width. Neither is NULL.
+/// SQL's order of two values of one type, or of two integers or two floats of any width. Neither is
+/// NULL.
 ///
-/// Values of types that have no order in common are fields of rows alone, as binding lets no others through: by their types.
-/// [`compare_checked`] refuses them.
+/// Values of types that have no order in common are fields of rows alone, as binding lets no others
+/// through: by their types. [`compare_checked`] refuses them.
 #[inline]
 pub fn compare(a: &Datum, b: &Datum) -> Ordering {
     match (a, b) {
@@ -66,8 +68,8 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
     }
 }
 
-/// The order of two rows, or of two arrays of rows; rows are refused where, up to their first difference, fields are of different
-/// types or one has none.
+/// The order of two rows, or of two arrays of rows; rows are refused where, up to their first
+/// difference, fields are of different types or one has none.
 pub fn compare_checked(a: &Datum, b: &Datum) -> Result<Ordering> {
     match (a, b) {
         (Datum::Record(a), Datum::Record(b)) => records(a, b),
@@ -195,7 +197,8 @@ pub fn compare_sorted(
     }
 }
 
-/// A date's midnight; beyond the range of timestamps, the nearest infinity (the order is what counts).
+/// A date's midnight; beyond the range of timestamps, the nearest infinity (the order is what
+/// counts).
 pub fn date_to_timestamp(days: i32) -> i64 {
     match days {
         DATE_INFINITY => TIMESTAMP_INFINITY,

@@ -4,7 +4,8 @@ use super::compare::{any, checked, int4, int8, padded, text, xid, zoned};
 use super::{Operator, Strategy};
 use throng_types::oid::*;
 
-/// One row an operator: oid, name, operand types, function's oid and name, what computes it, commutator, negator.
+/// One row an operator: oid, name, operand types, function's oid and name, what computes it,
+/// commutator, negator.
 macro_rules! comparisons {
     ($($oid:literal $name:tt $left:ident $right:ident $code:literal $code_name:ident $module:ident::$eval:ident $commutator:literal $negator:literal $($stable:ident)?;)*) => {
         pub static OPERATORS: &[Operator] = &[

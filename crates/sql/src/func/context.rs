@@ -79,7 +79,8 @@ pub trait Host {
     fn current_user(&self) -> String;
     fn session_user(&self) -> String;
     fn current_database(&self) -> String;
-    /// The schemas of the search path that exist, in order; `implicit` adds `pg_catalog` and the temporary one.
+    /// The schemas of the search path that exist, in order; `implicit` adds `pg_catalog` and the
+    /// temporary one.
     fn current_schemas(&self, implicit: bool) -> Vec<String>;
     fn backend_pid(&self) -> i32;
     /// A setting as SHOW tells it; None where there is no such setting.
@@ -91,7 +92,8 @@ pub trait Host {
     /// `set_config`: the new value as SHOW tells it. None sets the default.
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool)
     -> Result<String, EvalStop>;
-    /// Does something while settings have the values that a routine of its own gives them; it is told of the search path then.
+    /// Does something while settings have the values that a routine of its own gives them; it is
+    /// told of the search path then.
     fn with_settings(
         &self,
         _settings: &[(String, String)],
@@ -109,9 +111,11 @@ pub trait Host {
     fn currval(&self, sequence: Oid) -> Result<i64, EvalStop>;
     fn lastval(&self) -> Result<i64, EvalStop>;
     fn setval(&self, sequence: Oid, value: i64, is_called: bool) -> Result<i64, EvalStop>;
-    /// The oid of the object named (quoted and qualified as in SQL). The error is PostgreSQL's: `relation "x" does not exist`.
+    /// The oid of the object named (quoted and qualified as in SQL). The error is PostgreSQL's:
+    /// `relation "x" does not exist`.
     fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop>;
-    /// The object's name, qualified where the search path needs it; None where there is no such object.
+    /// The object's name, qualified where the search path needs it; None where there is no such
+    /// object.
     fn object_name(&self, kind: ObjectKind, oid: Oid) -> Option<String>;
     /// The type a user made that has this oid.
     fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
@@ -138,6 +142,7 @@ pub trait Host {
     }
     /// What the client is to be told beside the value.
     fn warn(&self, _: Error) {}
-    /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
+    /// Every other function that needs the catalog, the session or the server, by its `pg_proc`
+    /// name.
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;
 }

@@ -1,5 +1,5 @@
-//! The transaction's time as `CURRENT_DATE` and its kin ask for it: `now()`, but known apart from it where a definition is
-//! written again.
+//! The transaction's time as `CURRENT_DATE` and its kin ask for it: `now()`, but known apart from
+//! it where a definition is written again.
 
 use throng_types::{Datum, Oid, oid};
 

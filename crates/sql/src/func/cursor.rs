@@ -1,4 +1,5 @@
-//! The row that a cursor stands on, as WHERE CURRENT OF asks for it: the session knows. No name in SQL leads here.
+//! The row that a cursor stands on, as WHERE CURRENT OF asks for it: the session knows. No name in
+//! SQL leads here.
 
 use throng_types::Datum;
 use throng_types::oid::{OID, TEXT, TID};

@@ -1,8 +1,9 @@
 //! Arithmetic among dates, times, timestamps and intervals.
 //!
-//! An interval is added months first (the day clipped to the month's last), then days, then microseconds. For a `timestamptz` the
-//! first two happen in local time, the last in UTC: a day may have 23 hours, an hour is always 3600 seconds. Infinite values absorb
-//! finite ones; what would be infinity minus infinity is out of range.
+//! An interval is added months first (the day clipped to the month's last), then days, then
+//! microseconds. For a `timestamptz` the first two happen in local time, the last in UTC: a day may
+//! have 23 hours, an hour is always 3600 seconds. Infinite values absorb finite ones; what would be
+//! infinity minus infinity is out of range.
 
 use super::conversion::date_midnight;
 use super::number::{division_by_zero, float};
@@ -213,7 +214,8 @@ fn to_i64(value: f64) -> Option<i64> {
         .then_some(value as i64)
 }
 
-/// Each part scaled; the fraction of a month goes to days, of a day to seconds. Months have 30 days here.
+/// Each part scaled; the fraction of a month goes to days, of a day to seconds. Months have 30 days
+/// here.
 fn scale(span: Interval, by: impl Fn(f64) -> f64) -> Result<Interval> {
     let (month_part, day_part) = (by(f64::from(span.months)), by(f64::from(span.days)));
     let months = to_i32(month_part).ok_or_else(interval_out_of_range)?;

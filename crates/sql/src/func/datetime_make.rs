@@ -272,7 +272,8 @@ fn age_between(a: i64, b: i64) -> Result<Interval> {
     if micros < 0 {
         (micros, days) = (micros + MICROS_PER_DAY, days - 1);
     }
-    // A month borrowed has as many days as the one the second argument is in, or the first if that is earlier.
+    // A month borrowed has as many days as the one the second argument is in, or the first if that
+    // is earlier.
     while days < 0 {
         let (year, month) = fields_month(b, a);
         (days, months) = (days + days_in_month(year, month), months - 1);
@@ -371,8 +372,8 @@ fn period_end(ctx: &EvalContext<'_>, start: &Datum, end: &Datum) -> EvalResult {
         ref other => other.clone(),
     })
 }
-/// Do two periods share a moment? Either end of each may come first, and be NULL; an end is not part of its period unless it is
-/// also the beginning.
+/// Do two periods share a moment? Either end of each may come first, and be NULL; an end is not
+/// part of its period unless it is also the beginning.
 fn overlaps(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     use super::compare::compare;
     let period = |start: &Datum, end: &Datum| -> Result<Option<(Datum, Datum)>, super::EvalStop> {
@@ -436,7 +437,8 @@ fn float8_timestamptz(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::TimestampTz(micros as i64))
 }
 
-/// Functions the grammar calls that PostgreSQL has no row in `pg_proc` for; it numbers its own below 9700.
+/// Functions the grammar calls that PostgreSQL has no row in `pg_proc` for; it numbers its own
+/// below 9700.
 const SPECIAL: u32 = 9800;
 
 /// Whether a function is one of those.

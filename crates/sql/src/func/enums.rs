@@ -1,6 +1,8 @@
-//! Enums: the first, the last and the range of their values. Comparison is with all others; input and output are in `io`.
+//! Enums: the first, the last and the range of their values. Comparison is with all others; input
+//! and output are in `io`.
 //!
-//! These ask of their argument only what type it is, NULL or not, so the binder adds the type as a last argument.
+//! These ask of their argument only what type it is, NULL or not, so the binder adds the type as a
+//! last argument.
 
 use super::{EvalContext, EvalResult, Function};
 use crate::catalog::{EnumLabel, TypeDef};

@@ -1,7 +1,8 @@
 //! `EXTRACT`, `date_part` and `date_trunc`: the fields of dates, times and intervals.
 //!
-//! `extract` gives exact numerics, with PostgreSQL's scales; `date_part` the same as floats. A field that a value of this type has, but
-//! that says nothing about an infinite one, is NULL there; one that only grows is infinite.
+//! `extract` gives exact numerics, with PostgreSQL's scales; `date_part` the same as floats. A
+//! field that a value of this type has, but that says nothing about an infinite one, is NULL there;
+//! one that only grows is infinite.
 
 use super::conversion::date_midnight;
 use super::datetime::{checked_timestamp, days, finite, interval, is_infinite, moment};
@@ -219,7 +220,8 @@ fn grows(unit: Unit) -> bool {
     )
 }
 
-/// A field of a timestamp: `None` inside for NULL. `east` is given for one with a zone, whose local time is `local`.
+/// A field of a timestamp: `None` inside for NULL. `east` is given for one with a zone, whose local
+/// time is `local`.
 fn timestamp_field(name: &str, t: i64, zone: Option<&Zone>, ty: Oid) -> Result<Option<Numeric>> {
     let unit = named_unit(name, ty)?;
     let zoned = matches!(unit, Unit::Zone | Unit::ZoneHour | Unit::ZoneMinute);

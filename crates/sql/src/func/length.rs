@@ -1,4 +1,5 @@
-//! How long a value may be: a function that can give much more than it was given asks before it makes it.
+//! How long a value may be: a function that can give much more than it was given asks before it
+//! makes it.
 
 use throng_observe::heap;
 use throng_types::error::state;
@@ -7,8 +8,8 @@ use throng_types::{Datum, Error, Result, interrupt};
 /// The longest value PostgreSQL allocates.
 const MAX_BYTES: usize = 0x3fff_ffff;
 
-/// Whether a value of so many bytes may be made: 54000 for one that is longer than any may be, 53200 where long values take all
-/// the memory they may have.
+/// Whether a value of so many bytes may be made: 54000 for one that is longer than any may be,
+/// 53200 where long values take all the memory they may have.
 #[inline]
 pub fn fits(bytes: usize) -> Result<()> {
     interrupt::expect(bytes)?;

@@ -16,8 +16,8 @@ fn ends_with_escape() -> Error {
 
 /// Does all of the text match? `width` tells how many bytes the unit has that starts with a byte.
 ///
-/// Only the last `%` is ever tried again, one unit further: what an earlier one could give up, the later one takes anyway. So the
-/// time is text times pattern at worst.
+/// Only the last `%` is ever tried again, one unit further: what an earlier one could give up, the
+/// later one takes anyway. So the time is text times pattern at worst.
 fn matches(s: &[u8], pattern: &[u8], width: fn(u8) -> usize) -> Result<bool> {
     let (mut at, mut p) = (0, 0);
     // Where to go on after a mismatch: in the pattern behind `%`, in the text.

@@ -355,7 +355,8 @@ fn numeric_fac(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 fn bucket_error(message: &str) -> Error {
     Error::new(throng_types::SqlState::new("2201G"), message)
 }
-/// The bucket of an operand between two bounds, by its share of the way; the shares are exact in `numeric`.
+/// The bucket of an operand between two bounds, by its share of the way; the shares are exact in
+/// `numeric`.
 fn bucket(
     count: i64,
     order: Ordering,

@@ -19,7 +19,8 @@ const UNITS: [(&str, i64, u32); 6] = [
     ("PB", 20 * 1024 - 1, 50),
 ];
 
-/// A size in the largest unit that leaves it some digits. Above bytes it is kept in halves, to be rounded at the end.
+/// A size in the largest unit that leaves it some digits. Above bytes it is kept in halves, to be
+/// rounded at the end.
 fn size_pretty(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let mut size = match &args[0] {
         Datum::Numeric(size) => size.clone(),

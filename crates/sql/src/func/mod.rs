@@ -1,8 +1,9 @@
 //! Functions, operators, casts and aggregates: one definition each, on single values.
 //!
-//! Each family (a file here) holds its definitions and the tables that name them as PostgreSQL's catalogs do, with its oids; [`FAMILIES`]
-//! lists the families, and is all that has to know of a new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row
-//! operators call `eval` directly; analytics lifts the same function to columns.
+//! Each family (a file here) holds its definitions and the tables that name them as PostgreSQL's
+//! catalogs do, with its oids; [`FAMILIES`] lists the families, and is all that has to know of a
+//! new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row operators call `eval`
+//! directly; analytics lifts the same function to columns.
 
 mod acl;
 pub(crate) use acl::read_aclitem;
@@ -313,11 +314,13 @@ pub struct Function {
     /// NULL in, NULL out, without a call.
     pub strict: bool,
     pub volatility: Volatility,
-    /// The element type of the repeated last argument (`"any"` takes anything, one value each), or none.
+    /// The element type of the repeated last argument (`"any"` takes anything, one value each), or
+    /// none.
     pub variadic: Oid,
     /// How many trailing arguments may be left out; `eval` is then called with fewer.
     pub defaults: u8,
-    /// What the columns of a row are called, and their types, where they have names (OUT parameters).
+    /// What the columns of a row are called, and their types, where they have names (OUT
+    /// parameters).
     pub columns: &'static [(&'static str, Oid)],
     pub body: Body,
 }
@@ -505,8 +508,8 @@ const ARRAY_PREPEND: u32 = 379;
 const ARRAY_CAT: u32 = 383;
 
 impl Operator {
-    /// An immutable operator without commutator, negator or index use; the methods below add those. `left` is `Oid::NONE` for a
-    /// prefix operator; `code` is the function behind it.
+    /// An immutable operator without commutator, negator or index use; the methods below add those.
+    /// `left` is `Oid::NONE` for a prefix operator; `code` is the function behind it.
     pub const fn new(
         oid: u32,
         name: &'static str,
@@ -560,7 +563,8 @@ impl Operator {
         }
         (self.eval)(ctx, args)
     }
-    /// `left op ANY (array)`, or ALL: NULL where the array is, or where an item's answer that is not known would decide.
+    /// `left op ANY (array)`, or ALL: NULL where the array is, or where an item's answer that is
+    /// not known would decide.
     pub fn call_on_items(
         &self,
         ctx: &EvalContext<'_>,
@@ -602,8 +606,8 @@ impl std::fmt::Debug for Operator {
 
 /// A row of `pg_aggregate` with what computes it.
 ///
-/// `step` sees every row that passed FILTER, NULLs included: each aggregate knows what it does with them. DISTINCT and ORDER BY
-/// inside an aggregate are the caller's work, before `step`.
+/// `step` sees every row that passed FILTER, NULLs included: each aggregate knows what it does with
+/// them. DISTINCT and ORDER BY inside an aggregate are the caller's work, before `step`.
 pub struct Aggregate {
     pub oid: Oid,
     pub name: &'static str,
@@ -615,8 +619,8 @@ pub struct Aggregate {
     pub step: fn(&EvalContext<'_>, &mut AggState, &[Datum]) -> Result<(), EvalStop>,
     /// Adds a second state to the first: for groups computed in parts.
     pub combine: fn(&EvalContext<'_>, &mut AggState, AggState) -> Result<(), EvalStop>,
-    /// Takes back the oldest row that `step` took, for a window's frame that moves on; false where that cannot be
-    /// done, having changed nothing.
+    /// Takes back the oldest row that `step` took, for a window's frame that moves on; false where
+    /// that cannot be done, having changed nothing.
     pub undo: Option<Undo>,
     pub finish: fn(&EvalContext<'_>, AggState) -> EvalResult,
 }
@@ -626,7 +630,8 @@ pub struct Aggregate {
 pub enum AggKind {
     /// One after the other.
     Plain,
-    /// Called with WITHIN GROUP: all at once, in order. The first so many arguments are direct, the rest those of the ORDER BY.
+    /// Called with WITHIN GROUP: all at once, in order. The first so many arguments are direct, the
+    /// rest those of the ORDER BY.
     OrderedSet { direct: u8, compute: OrderedFn },
     /// The same, with the direct arguments as one more row: as many as the ORDER BY has.
     Hypothetical(OrderedFn),

@@ -1,4 +1,5 @@
-//! What the arguments of built-in functions are called, and the defaults that a call by name may need between them.
+//! What the arguments of built-in functions are called, and the defaults that a call by name may
+//! need between them.
 //!
 //! As PostgreSQL's catalog has it, for those functions that anybody calls by name.
 

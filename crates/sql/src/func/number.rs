@@ -1,6 +1,7 @@
 //! Arithmetic operators of integers, floats and numerics.
 //!
-//! Integers of all widths share their functions: operands are widened, and the result is checked against the width of its type.
+//! Integers of all widths share their functions: operands are widened, and the result is checked
+//! against the width of its type.
 
 use super::{EvalContext, EvalResult, Operator};
 use throng_types::error::state;
@@ -240,7 +241,8 @@ fn numeric_uminus(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(numeric(&args[0]).neg().into())
 }
 
-/// One row an operator: oid, name, operand and result types, function's oid and name, what computes it, commutator.
+/// One row an operator: oid, name, operand and result types, function's oid and name, what computes
+/// it, commutator.
 macro_rules! arithmetic {
     ($($oid:literal $name:literal $left:ident $right:ident $ret:ident $code:literal $code_name:ident $eval:expr, $commutator:literal;)*) => {
         pub static OPERATORS: &[Operator] = &[

@@ -1,7 +1,8 @@
 //! Random numbers, PostgreSQL's own for those that `setseed` has begun.
 //!
-//! The generator is xoroshiro128**, seeded by SplitMix64: Blackman and Vigna, "Scrambled linear pseudorandom number generators"
-//! (2018), and Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+//! The generator is xoroshiro128**, seeded by SplitMix64: Blackman and Vigna, "Scrambled linear
+//! pseudorandom number generators" (2018), and Steele, Lea and Flood, "Fast splittable pseudorandom
+//! number generators" (2014).
 
 use throng_types::error::state;
 use throng_types::numeric::{Groups, WireSign};

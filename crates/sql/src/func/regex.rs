@@ -1,9 +1,10 @@
 //! PostgreSQL's regular expressions: which part of a text matches, and what groups keep of it.
 //!
-//! An expression is read as a tree ([`node`]). The `regex` crate finds whether and where the first match begins; how far it goes is
-//! PostgreSQL's rule, the longest or the shortest ([`program`]), and so is which part each group keeps ([`dissect`]). Where that
-//! rule and the crate's (the first way that matches, as in Perl) cannot differ, the crate does it all; where the crate has no word for
-//! something (lookaround, references back), it does nothing.
+//! An expression is read as a tree ([`node`]). The `regex` crate finds whether and where the first
+//! match begins; how far it goes is PostgreSQL's rule, the longest or the shortest ([`program`]),
+//! and so is which part each group keeps ([`dissect`]). Where that rule and the crate's (the first
+//! way that matches, as in Perl) cannot differ, the crate does it all; where the crate has no word
+//! for something (lookaround, references back), it does nothing.
 
 mod dissect;
 mod node;
@@ -106,7 +107,8 @@ struct Compiled {
     plan: OnceLock<Option<Plan>>,
 }
 
-/// What finds the end of a match and takes it apart; made when a match is asked for and not only whether there is one.
+/// What finds the end of a match and takes it apart; made when a match is asked for and not only
+/// whether there is one.
 struct Plan {
     whole: Program,
     part: Part,

@@ -1,7 +1,7 @@
 //! Functions and operators of regular expressions.
 //!
-//! Matches follow one another as PostgreSQL counts them: after an empty one the search goes on a character further, and an empty match
-//! may stand right behind another match.
+//! Matches follow one another as PostgreSQL counts them: after an empty one the search goes on a
+//! character further, and an empty match may stand right behind another match.
 
 use super::length::{buffer_fits, fits, gather};
 use super::like::bad_escape;
@@ -167,7 +167,8 @@ fn regexp_count(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(count.into())
 }
 
-/// The n-th match of `(text, pattern, start, n)` and the number of the group wanted, as byte offsets.
+/// The n-th match of `(text, pattern, start, n)` and the number of the group wanted, as byte
+/// offsets.
 fn nth_match(
     function: &str,
     args: &[Datum],
@@ -202,7 +203,8 @@ fn regexp_instr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         .into())
 }
 
-/// The parts between matches. Empty matches part characters, but not at either end nor behind another match.
+/// The parts between matches. Empty matches part characters, but not at either end nor behind
+/// another match.
 fn split(function: &str, args: &[Datum]) -> Result<Vec<Datum>> {
     let regex = single(function, text(&args[1]), args.get(2))?;
     let s = text(&args[0]);
@@ -288,7 +290,8 @@ fn regexp_replace_from(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(replaced(text(&args[0]), &regex, text(&args[2]), start, n)?.into())
 }
 
-/// A pattern of SIMILAR TO as a regular expression. Two escaped double quotes part off what `substring` gives.
+/// A pattern of SIMILAR TO as a regular expression. Two escaped double quotes part off what
+/// `substring` gives.
 fn similar_pattern(pattern: &str, escape: Option<char>) -> Result<String> {
     let mut out = String::from("^(?:");
     let (mut quotes, mut escaped) = (0, false);

@@ -1,10 +1,14 @@
 //! Choosing among overloads, and common types: chapter 10 of PostgreSQL's manual.
 //!
-//! An untyped literal or parameter has type `unknown` here. The steps, for functions and operators alike:
-//! 1. An exact match of all types wins. (For an operator, an unknown operand is first taken to be of the other one's type.)
-//! 2. Candidates that the arguments cannot be implicitly coerced to are dropped; unknown goes everywhere.
+//! An untyped literal or parameter has type `unknown` here. The steps, for functions and operators
+//! alike:
+//! 1. An exact match of all types wins. (For an operator, an unknown operand is first taken to be
+//!    of the other one's type.)
+//! 2. Candidates that the arguments cannot be implicitly coerced to are dropped; unknown goes
+//!    everywhere.
 //! 3. Most exact matches win; then most exact or preferred ones.
-//! 4. Unknown positions choose a category (string if any candidate has it, else the one all agree on), preferring preferred types.
+//! 4. Unknown positions choose a category (string if any candidate has it, else the one all agree
+//!    on), preferring preferred types.
 //! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
 
 use std::sync::Arc;
@@ -35,14 +39,16 @@ pub enum Callee {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     pub callee: Callee,
-    /// What each given argument must be cast to, polymorphic types made actual. `"any"` arguments keep their own type.
+    /// What each given argument must be cast to, polymorphic types made actual. `"any"` arguments
+    /// keep their own type.
     pub arg_types: Vec<Oid>,
     /// The same as they are declared.
     pub declared: Vec<Oid>,
     /// Where each parameter comes from; empty: from the arguments as they are given.
     pub fill: Vec<Filler>,
     pub ret: Oid,
-    /// From this argument on they fill the variadic parameter, spread out (the function takes them so).
+    /// From this argument on they fill the variadic parameter, spread out (the function takes them
+    /// so).
     pub variadic_from: Option<usize>,
 }
 
@@ -132,7 +138,8 @@ impl<T> Candidate<T> {
     }
 }
 
-/// The parameters of a function for matching: their types, names (where any are given by name) and how many have defaults.
+/// The parameters of a function for matching: their types, names (where any are given by name) and
+/// how many have defaults.
 struct Parameters<'a> {
     types: &'a [Oid],
     names: &'a dyn Fn(usize) -> Option<&'a str>,
@@ -259,8 +266,8 @@ fn unusual_candidate(f: &'static Function, given: &Given<'_>) -> Option<Candidat
     })
 }
 
-/// Of candidates that take the same types only one stays: the first in the path, then the one that needs nothing added.
-/// None: there is no telling between some.
+/// Of candidates that take the same types only one stays: the first in the path, then the one that
+/// needs nothing added. None: there is no telling between some.
 fn without_doubles<T>(candidates: Vec<Candidate<T>>) -> Vec<Candidate<T>> {
     let mut kept: Vec<Candidate<T>> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
@@ -279,7 +286,8 @@ fn without_doubles<T>(candidates: Vec<Candidate<T>>) -> Vec<Candidate<T>> {
     kept
 }
 
-/// The parameter types for a call with `n` arguments, and from where they are variadic; None where the count does not fit.
+/// The parameter types for a call with `n` arguments, and from where they are variadic; None where
+/// the count does not fit.
 fn spread(
     args: &[Oid],
     variadic: Oid,
@@ -298,7 +306,8 @@ fn spread(
     Some((spread, Some(fixed)))
 }
 
-/// Chooses the built-in function or aggregate that `name(args)` calls. 42883 where there is none, 42725 where it is not clear.
+/// Chooses the built-in function or aggregate that `name(args)` calls. 42883 where there is none,
+/// 42725 where it is not clear.
 pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
     resolve_call(&Given {
         name,
@@ -466,7 +475,8 @@ const COMPARES_ITEMS: &[&str] = &[
     "width_bucket",
 ];
 
-/// 42883 where arrays of any type were asked for, and given are arrays of items that nothing compares.
+/// 42883 where arrays of any type were asked for, and given are arrays of items that nothing
+/// compares.
 fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
     for (declared, given) in declared.iter().zip(given) {
         let any_array = matches!(*declared, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
@@ -718,7 +728,8 @@ fn keep_best(left: &mut Vec<usize>, score: impl Fn(usize) -> usize) {
     left.retain(|&i| score(i) == best);
 }
 
-/// Replaces polymorphic parameter types by actual ones and gives the actual result type; None where the arguments contradict each other.
+/// Replaces polymorphic parameter types by actual ones and gives the actual result type; None where
+/// the arguments contradict each other.
 fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
     let mut element = None;
     let mut compatible: Vec<Oid> = Vec::new();
@@ -784,8 +795,8 @@ fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
     })
 }
 
-/// The type CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST give these types; unknown alone is text. `context` names the construct in
-/// the error (42804): `CASE`, `UNION`, `VALUES`, `ARRAY`…
+/// The type CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST give these types; unknown alone is text.
+/// `context` names the construct in the error (42804): `CASE`, `UNION`, `VALUES`, `ARRAY`…
 pub fn select_common_type(types: &[Oid], context: &str) -> Result<Oid> {
     let mut common = oid::UNKNOWN;
     for &ty in types {
@@ -827,7 +838,8 @@ pub fn select_common_type(types: &[Oid], context: &str) -> Result<Oid> {
     })
 }
 
-/// Of two types of a category: the one the other goes to implicitly, unless the first is preferred or it goes both ways.
+/// Of two types of a category: the one the other goes to implicitly, unless the first is preferred
+/// or it goes both ways.
 fn wider(common: Oid, ty: Oid) -> Oid {
     let to_new = can_coerce(common, ty, CastContext::Implicit);
     let to_old = can_coerce(ty, common, CastContext::Implicit);

@@ -14,8 +14,8 @@ fn bad_bound(message: &str) -> EvalStop {
     Error::new(state::INVALID_PARAMETER_VALUE, message).into()
 }
 
-/// The values from `start` in steps, as long as they are not beyond the end. A value that cannot be computed ends the series with its
-/// error, or without where it only leaves the type's range.
+/// The values from `start` in steps, as long as they are not beyond the end. A value that cannot be
+/// computed ends the series with its error, or without where it only leaves the type's range.
 fn series<T: Clone + Send + 'static>(
     start: T,
     beyond: impl Fn(&T) -> bool + Send + 'static,

@@ -40,7 +40,8 @@ fn offset(s: &str, characters: i64) -> usize {
     s.char_indices().nth(n).map_or(s.len(), |(i, _)| i)
 }
 
-/// From `start` (1 is the first) so many units, clipped to what is there: as offsets from 0, the end open where None.
+/// From `start` (1 is the first) so many units, clipped to what is there: as offsets from 0, the
+/// end open where None.
 pub fn clipped(start: i64, len: Option<i64>) -> Result<(i64, Option<i64>)> {
     let end = match len {
         Some(len) if len < 0 => return Err(negative_length()),

@@ -1,7 +1,9 @@
 //! The session, the server and the catalog, asked by functions.
 //!
-//! What needs more than the session's own state goes through [`Host::system_function`](super::Host::system_function) by the function's
-//! `pg_proc` name; overloads differ in the kinds of their arguments. Descriptions of those functions are a table of their own.
+//! What needs more than the session's own state goes through
+//! [`Host::system_function`](super::Host::system_function) by the function's `pg_proc` name;
+//! overloads differ in the kinds of their arguments. Descriptions of those functions are a table of
+//! their own.
 
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, typmod};
@@ -20,8 +22,9 @@ fn class(value: &Datum) -> Oid {
     Oid(int(value) as u32)
 }
 
-/// What a sequence keeps, as a row of [`SEQUENCE_COLUMNS`]. It has no name that a statement could call; its number is above all that
-/// catalogs give out, and beside [`super::transition::TRANSITION`]'s.
+/// What a sequence keeps, as a row of [`SEQUENCE_COLUMNS`]. It has no name that a statement could
+/// call; its number is above all that catalogs give out, and beside
+/// [`super::transition::TRANSITION`]'s.
 pub static SEQUENCE: Function = Function::new(
     0xffff_ff04,
     "sequence_row",
@@ -146,7 +149,8 @@ fn is_in_recovery(_: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(false.into())
 }
 
-/// The type a value shows of itself. Where the type is known when the statement is bound, binding writes that one instead.
+/// The type a value shows of itself. Where the type is known when the statement is bound, binding
+/// writes that one instead.
 fn pg_typeof(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(args[0].natural_type().into())
 }

@@ -1,4 +1,5 @@
-//! The functions that the session's host answers: catalog descriptions, privileges, sizes, signals, advisory locks.
+//! The functions that the session's host answers: catalog descriptions, privileges, sizes, signals,
+//! advisory locks.
 
 use super::{EvalContext, EvalResult, Function};
 use throng_types::{Datum, oid::*};

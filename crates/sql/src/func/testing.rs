@@ -1,8 +1,9 @@
 //! What tests of functions stand on: a host without a server, and cases with PostgreSQL's answers.
 //!
-//! A case is a line of fields parted by tabs: `op` or `fn` or `cast`, the name (for a cast: the target type), the argument types, the
-//! arguments as text, and the answer: `=text`, `NULL`, or `E` with SQLSTATE and message. Answers were taken from PostgreSQL 18.
-//! For an aggregate (`agg`) every argument is a row. A line `set`, a name and a value changes a format for the lines after it.
+//! A case is a line of fields parted by tabs: `op` or `fn` or `cast`, the name (for a cast: the
+//! target type), the argument types, the arguments as text, and the answer: `=text`, `NULL`, or `E`
+//! with SQLSTATE and message. Answers were taken from PostgreSQL 18. For an aggregate (`agg`) every
+//! argument is a row. A line `set`, a name and a value changes a format for the lines after it.
 
 use super::aggregate::AggState;
 use super::*;
@@ -262,8 +263,9 @@ fn set(format: &mut FormatSettings, name: &str, value: &str) {
     }
 }
 
-/// Runs a file of cases about result types: `rop` and `rfn` with a name and argument types, `rct` for the common type of the three (the last one
-/// first, as CASE takes its ELSE). Gives those whose answer differs.
+/// Runs a file of cases about result types: `rop` and `rfn` with a name and argument types, `rct`
+/// for the common type of the three (the last one first, as CASE takes its ELSE). Gives those whose
+/// answer differs.
 pub fn type_differences(cases: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for line in cases.lines().filter(|l| !l.is_empty()) {

@@ -1,8 +1,8 @@
 //! Cases written as SQL expressions: a line is the expression, a tab, and PostgreSQL 18's answer.
 //!
-//! The answer is `=` and the text, `NULL`, or `E` with SQLSTATE and message; the rows of a set are parted by `;`, and
-//! `none` is a set without rows. The session is in
-//! New York, so that a day may have 23 hours.
+//! The answer is `=` and the text, `NULL`, or `E` with SQLSTATE and message; the rows of a set are
+//! parted by `;`, and `none` is a set without rows. The session is in New York, so that a day may
+//! have 23 hours.
 
 use super::testing::TestHost;
 use super::*;

@@ -53,7 +53,8 @@ fn zone_argument(value: &Datum) -> Result<Zone> {
     }
 }
 
-/// The local time of a moment, checked. An infinite one is none of any zone's, whatever that is called.
+/// The local time of a moment, checked. An infinite one is none of any zone's, whatever that is
+/// called.
 fn to_clock(utc: i64, zone: impl FnOnce() -> Result<Zone>) -> EvalResult {
     Ok(Datum::Timestamp(match is_infinite(utc) {
         true => utc,

@@ -1,4 +1,5 @@
-//! `to_char` of dates and intervals, and the reading of templates it shares with `to_timestamp` and `to_date`.
+//! `to_char` of dates and intervals, and the reading of templates it shares with `to_timestamp` and
+//! `to_date`.
 
 use super::datetime::{interval, is_infinite, moment};
 use super::string::text;

@@ -1,7 +1,8 @@
 //! `to_char` of numbers and `to_number`.
 //!
-//! The template has places for digits (`9`, `0`), a point, and decorations. A number is laid into it from the right: places before its
-//! first digit are blank, or zeros from the first `0` on; a number that does not fit shows `#` in every place.
+//! The template has places for digits (`9`, `0`), a point, and decorations. A number is laid into
+//! it from the right: places before its first digit are blank, or zeros from the first `0` on; a
+//! number that does not fit shows `#` in every place.
 
 use super::string::text;
 use super::to_char::{Case, ordinal};
@@ -35,7 +36,8 @@ struct Template {
     after: usize,
     point: bool,
     fill: bool,
-    /// The first place (from 0) that shows a zero; one behind the point shows its digit in any case.
+    /// The first place (from 0) that shows a zero; one behind the point shows its digit in any
+    /// case.
     zero_from: Option<usize>,
     /// The place behind the last `0`.
     zero_to: Option<usize>,
@@ -167,7 +169,8 @@ fn read(format: &str) -> Result<Template> {
     }
     Ok(t)
 }
-/// The text up to the next quote, in which a backslash takes the character after it as it is; gives what follows.
+/// The text up to the next quote, in which a backslash takes the character after it as it is; gives
+/// what follows.
 fn quoted<'a>(text: &'a str, marks: &mut Vec<Mark>) -> &'a str {
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -205,7 +208,8 @@ struct Digits {
     before: usize,
 }
 
-/// The number times `10 ^ shift`, with so many digits behind the point. A float is rounded as C's printf does it: from the binary value, and half to even.
+/// The number times `10 ^ shift`, with so many digits behind the point. A float is rounded as C's
+/// printf does it: from the binary value, and half to even.
 fn rounded(value: &Datum, shift: usize, after: usize) -> Result<String> {
     let shift = shift.min(18);
     let float = match value {
@@ -481,7 +485,8 @@ fn scientific(number: &Datum, t: &Template) -> Result<String> {
         exponent = 0;
     }
     let scaled = |exponent: i64| -> Result<Numeric> {
-        // Without the digits that will not be shown, each step is exact; a numeric has no more than 16383 places.
+        // Without the digits that will not be shown, each step is exact; a numeric has no more than
+        // 16383 places.
         let mut scaled = value.round((t.after as i64 - exponent) as i32);
         let mut left = exponent;
         while left != 0 {

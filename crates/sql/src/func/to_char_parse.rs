@@ -1,7 +1,7 @@
 //! `to_timestamp` and `to_date`: text read by a template.
 //!
-//! Fields take as many digits as they may have, or, where no other number follows at once, as many as there are. Blanks and marks
-//! between fields match any others.
+//! Fields take as many digits as they may have, or, where no other number follows at once, as many
+//! as there are. Blanks and marks between fields match any others.
 
 use super::datetime::{checked_timestamp, overflow};
 use super::string::text;
@@ -148,7 +148,8 @@ impl<'a> Reader<'a> {
             .map(|(value, _)| value)
     }
 
-    /// An integer of at most `most` characters, and how many it has. `len` is the field's length; `whole`: it has just that.
+    /// An integer of at most `most` characters, and how many it has. `len` is the field's length;
+    /// `whole`: it has just that.
     fn digits(&mut self, most: usize, len: usize, whole: bool, name: &str) -> Result<(i64, usize)> {
         if !self.exact {
             self.rest = self.rest.trim_start();
@@ -211,7 +212,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The sign of a displacement: one that was passed over as a separator counts where the template had fewer of them.
+    /// The sign of a displacement: one that was passed over as a separator counts where the
+    /// template had fewer of them.
     fn is_west(&mut self) -> bool {
         match self.rest.chars().next() {
             Some(sign @ ('+' | '-' | ' ')) => {

@@ -1,4 +1,5 @@
-//! The rows of a trigger's transition table, as a function in FROM reads them. It has no name that a statement could call.
+//! The rows of a trigger's transition table, as a function in FROM reads them. It has no name that
+//! a statement could call.
 
 use throng_types::datum::Record;
 use throng_types::error::state;
@@ -6,7 +7,8 @@ use throng_types::{Datum, Error, Oid, oid};
 
 use super::{EvalContext, EvalStop, Function, SetIterator};
 
-/// Takes the table's name. Its number is above all that catalogs give out, and beside those of [`super::sqljson`].
+/// Takes the table's name. Its number is above all that catalogs give out, and beside those of
+/// [`super::sqljson`].
 pub static TRANSITION: Function = Function::set(
     0xffff_ff03,
     "transition_table",

@@ -6,7 +6,8 @@ use throng_types::error::state;
 use throng_types::sqltype::{element_of, interval_field, type_name};
 use throng_types::{Array, Datum, Error, Interval, Oid, Result, SqlType, TimeTz, oid};
 
-/// Applies the type's modifier. An explicit cast cuts strings; an assignment refuses what is too long (22001), blanks at the end aside.
+/// Applies the type's modifier. An explicit cast cuts strings; an assignment refuses what is too
+/// long (22001), blanks at the end aside.
 pub fn apply(value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
     if ty.typmod < 0 {
         return Ok(value);

@@ -1,5 +1,5 @@
-//! The window functions, as PostgreSQL's `pg_proc` lists them. They see other rows than their own, so what computes them
-//! is the operator that has the rows.
+//! The window functions, as PostgreSQL's `pg_proc` lists them. They see other rows than their own,
+//! so what computes them is the operator that has the rows.
 
 use throng_types::Oid;
 use throng_types::oid::*;

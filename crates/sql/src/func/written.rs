@@ -1,6 +1,8 @@
-//! Functions that SQL also writes with words between their arguments, as `x AT TIME ZONE y`: a call keeps which of the two it was.
+//! Functions that SQL also writes with words between their arguments, as `x AT TIME ZONE y`: a call
+//! keeps which of the two it was.
 //!
-//! Such a call is of the function's twin, which is equal to it and computes the same; only who writes the call as SQL asks.
+//! Such a call is of the function's twin, which is equal to it and computes the same; only who
+//! writes the call as SQL asks.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

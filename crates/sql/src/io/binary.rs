@@ -163,7 +163,8 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(state::INVALID_BINARY_REPRESENTATION, message)
 }
 
-/// Reads a value in binary form; its modifier is applied as an assignment would. Errors are 22P03 and 08P01.
+/// Reads a value in binary form; its modifier is applied as an assignment would. Errors are 22P03
+/// and 08P01.
 pub fn input_binary(ctx: &EvalContext<'_>, bytes: &[u8], ty: SqlType) -> Result<Datum> {
     let mut reader = Reader(bytes);
     let datum = read(ctx, &mut reader, ty.oid)?;

@@ -1,7 +1,7 @@
 //! Values as text and as libpq's binary form, both ways, for every type.
 //!
-//! Output appends to the caller's buffer and allocates nothing for fixed-width values. Input errors are PostgreSQL's, with its
-//! SQLSTATEs.
+//! Output appends to the caller's buffer and allocates nothing for fixed-width values. Input errors
+//! are PostgreSQL's, with its SQLSTATEs.
 
 pub mod array;
 pub mod binary;
@@ -78,7 +78,8 @@ pub struct FormatSettings {
     pub date_style: DateStyle,
     pub interval_style: IntervalStyle,
     pub time_zone: Zone,
-    /// Above 0: the shortest text that reads back as the same float. Otherwise 15 (6) digits plus this.
+    /// Above 0: the shortest text that reads back as the same float. Otherwise 15 (6) digits plus
+    /// this.
     pub extra_float_digits: i32,
     pub bytea_output: ByteaOutput,
     /// Whether an unquoted NULL in an array's text is one.
@@ -144,7 +145,8 @@ pub fn object_kind(ty: Oid) -> Option<ObjectKind> {
     })
 }
 
-/// Reads a value of a type, its modifier applied as an assignment would (`varchar(5)` refuses six characters).
+/// Reads a value of a type, its modifier applied as an assignment would (`varchar(5)` refuses six
+/// characters).
 pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datum> {
     if ty.typmod < 0 {
         // As it comes: a copy of what was just written in pieces has to wait for them.
@@ -154,7 +156,8 @@ pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datu
     crate::func::typmod::apply(datum, ty, false)
 }
 
-/// As [`input_text`], into the place of the row before: a load's values are written once, where they are to be.
+/// As [`input_text`], into the place of the row before: a load's values are written once, where
+/// they are to be.
 pub fn input_text_into(
     ctx: &EvalContext<'_>,
     text: &str,

@@ -251,7 +251,8 @@ struct FloatWidth {
     limit: i32,
     /// From this many digits on, the value may lie halfway between two texts of that length.
     tie: usize,
-    /// From here on all values are integers, and one halfway between two of them may have few digits.
+    /// From here on all values are integers, and one halfway between two of them may have few
+    /// digits.
     integers: f64,
 }
 const DOUBLE: FloatWidth = FloatWidth {
@@ -265,8 +266,8 @@ const SINGLE: FloatWidth = FloatWidth {
     integers: 16_777_216.0,
 };
 
-/// Lays out the digits that Rust's `{:e}` chose (`1.234e5`) as PostgreSQL does: plain from 1e-4 to below 10^limit. `spacing` is how far
-/// the neighbours above and below are.
+/// Lays out the digits that Rust's `{:e}` chose (`1.234e5`) as PostgreSQL does: plain from 1e-4 to
+/// below 10^limit. `spacing` is how far the neighbours above and below are.
 fn write_shortest(
     value: f64,
     digits: impl FnOnce(&mut &mut [u8]) -> std::io::Result<()>,
@@ -293,7 +294,8 @@ fn write_shortest(
     layout_digits(text, width.limit, out);
 }
 
-/// Rust takes a text that lies exactly halfway to the next value; PostgreSQL then gives another digit.
+/// Rust takes a text that lies exactly halfway to the next value; PostgreSQL then gives another
+/// digit.
 fn past_boundary(value: f64, text: &[u8], spacing: (f64, f64)) -> Option<String> {
     // Beyond, so few digits are never halfway.
     const LARGEST: f64 = 1.7e38;

@@ -63,7 +63,8 @@ impl Zone {
         })
     }
 
-    /// A zone by a name of the tz database, whatever its case, or a POSIX form such as `EST5` or `<+03>-03`. Not abbreviations.
+    /// A zone by a name of the tz database, whatever its case, or a POSIX form such as `EST5` or
+    /// `<+03>-03`. Not abbreviations.
     pub fn by_name(name: &str) -> Option<Zone> {
         let name = name.trim();
         if name.is_empty() || name.starts_with(' ') {
@@ -139,7 +140,8 @@ impl Zone {
         }
     }
 
-    /// Seconds east for a local time. A time that a clock skips counts as before the change; one that it shows twice, as after.
+    /// Seconds east for a local time. A time that a clock skips counts as before the change; one
+    /// that it shows twice, as after.
     pub fn east_of_local(&self, local: i64) -> i32 {
         let tz = match self {
             Zone::Fixed { east, .. } => return *east,
@@ -166,7 +168,8 @@ impl Zone {
     }
 }
 
-/// What an abbreviation last meant in a zone at a moment, else what it meant first; where the zone does not use it, what the clock says.
+/// What an abbreviation last meant in a zone at a moment, else what it meant first; where the zone
+/// does not use it, what the clock says.
 fn abbreviated_east(tz: Tz, name: &str, utc: i64) -> i32 {
     /// No time that a clock keeps is much shorter; and who looks further gives up.
     const STEP: i64 = 20 * MICROS_PER_DAY;
@@ -185,8 +188,8 @@ fn abbreviated_east(tz: Tz, name: &str, utc: i64) -> i32 {
         .unwrap_or_else(|| Zone::Named(tz).east_at(utc))
 }
 
-/// As chrono counts. Its rules end with the year 2099, so a later year is replaced by one before with the same calendar: rules tell
-/// changes by weekday.
+/// As chrono counts. Its rules end with the year 2099, so a later year is replaced by one before
+/// with the same calendar: rules tell changes by weekday.
 fn naive(micros: i64) -> NaiveDateTime {
     const LAST: i32 = 2089;
     let (year, month, day) = date_from_days(micros.div_euclid(MICROS_PER_DAY));

@@ -174,7 +174,8 @@ pub enum Node {
         from: Option<Box<Expr>>,
         to: Option<Box<Expr>>,
     },
-    /// Parentheses around subscripts: what follows them are subscripts of the value, not of the same array's further dimensions.
+    /// Parentheses around subscripts: what follows them are subscripts of the value, not of the
+    /// same array's further dimensions.
     Parenthesised(Box<Expr>),
     Field {
         arg: Box<Expr>,

@@ -1,4 +1,5 @@
-//! What may stand behind a constraint: `DEFERRABLE`, `INITIALLY DEFERRED`, `NOT VALID`, `NOT ENFORCED`.
+//! What may stand behind a constraint: `DEFERRABLE`, `INITIALLY DEFERRED`, `NOT VALID`, `NOT
+//! ENFORCED`.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

@@ -1,4 +1,5 @@
-//! GRANT and REVOKE, of rights on objects and of roles; ALTER DEFAULT PRIVILEGES; REASSIGN and DROP OWNED.
+//! GRANT and REVOKE, of rights on objects and of roles; ALTER DEFAULT PRIVILEGES; REASSIGN and DROP
+//! OWNED.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

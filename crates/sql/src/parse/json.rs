@@ -145,7 +145,8 @@ fn aggregate(
 }
 
 impl Parser<'_> {
-    /// At a word that [`begins`] and its parenthesis. None where it is a call of the function `json_object`.
+    /// At a word that [`begins`] and its parenthesis. None where it is a call of the function
+    /// `json_object`.
     pub(super) fn json_call(&mut self, word: &str) -> Result<Option<Expr>> {
         let pos = self.pos();
         let start = self.at;
@@ -249,8 +250,8 @@ impl Parser<'_> {
         Ok((key, self.json_value()?))
     }
 
-    /// After the parenthesis of `json_object`: whether what is in it is the constructor's and not a function's arguments, which
-    /// the first of them tells.
+    /// After the parenthesis of `json_object`: whether what is in it is the constructor's and not a
+    /// function's arguments, which the first of them tells.
     fn json_pairs_ahead(&self) -> bool {
         if self.is_punct(')') || self.is("returning") {
             return true;

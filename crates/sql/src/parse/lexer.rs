@@ -439,7 +439,8 @@ impl Lexer<'_> {
         Ok(name)
     }
 
-    /// White space with a newline in it and comments to the end of a line, behind which a string goes on.
+    /// White space with a newline in it and comments to the end of a line, behind which a string
+    /// goes on.
     fn skip_to_piece(&mut self) -> bool {
         let mut newline = false;
         loop {

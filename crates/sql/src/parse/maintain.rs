@@ -35,7 +35,8 @@ impl Given {
     }
 }
 
-/// What VACUUM's options say besides what is carried out: enough to refuse what does not go together.
+/// What VACUUM's options say besides what is carried out: enough to refuse what does not go
+/// together.
 #[derive(Default)]
 struct Said {
     workers: i64,

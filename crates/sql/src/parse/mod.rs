@@ -127,7 +127,8 @@ pub fn parse_type(sql: &str) -> Result<ast::TypeName> {
     }
 }
 
-/// Parses a possibly qualified name, as in `'public.t'::regclass`. Any word is a name there, `3` and `select` too.
+/// Parses a possibly qualified name, as in `'public.t'::regclass`. Any word is a name there, `3`
+/// and `select` too.
 pub fn parse_name(text: &str) -> Result<Name> {
     let invalid = || Error::new(state::INVALID_NAME, "invalid name syntax");
     let (mut parts, mut rest) = (Vec::new(), text);
@@ -297,7 +298,8 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A chain that nests to its left gets another link; 54001 where it has too many. It is read by a loop, but walked deep.
+    /// A chain that nests to its left gets another link; 54001 where it has too many. It is read by
+    /// a loop, but walked deep.
     fn link(&mut self) -> Result<()> {
         self.links += 1;
         match self.links > self.most_links {

@@ -461,7 +461,8 @@ impl Parser<'_> {
         Ok(Some(name))
     }
 
-    /// What follows a function in FROM: its alias, and the columns of its records where they are defined.
+    /// What follows a function in FROM: its alias, and the columns of its records where they are
+    /// defined.
     pub(super) fn function_alias(&mut self) -> Result<(Option<Alias>, Vec<ColumnDefinition>)> {
         let start = self.at;
         let with_as = self.word("as");

@@ -122,7 +122,8 @@ impl Parser<'_> {
         Ok(Statement::CreateTable(Box::new(table)))
     }
 
-    /// After INTO in a SELECT: the table that is made of its rows, which only a statement's own SELECT can have.
+    /// After INTO in a SELECT: the table that is made of its rows, which only a statement's own
+    /// SELECT can have.
     pub(super) fn select_into(&mut self) -> Result<()> {
         let mut persistence = Persistence::Permanent;
         if self.any_of(&["local", "global", "temp", "temporary"]) {

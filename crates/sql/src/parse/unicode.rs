@@ -41,7 +41,8 @@ impl Units {
     }
 }
 
-/// Replaces `\XXXX` and `\+XXXXXX`, with `letters` also `\uXXXX` and `\UXXXXXXXX`; `\\` is a backslash. A fault comes with its byte.
+/// Replaces `\XXXX` and `\+XXXXXX`, with `letters` also `\uXXXX` and `\UXXXXXXXX`; `\\` is a
+/// backslash. A fault comes with its byte.
 pub(crate) fn unescape(text: &str, letters: bool) -> Result<String, (Fault, usize)> {
     let mut out = String::with_capacity(text.len());
     let mut units = Units::default();

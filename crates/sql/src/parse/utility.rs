@@ -110,7 +110,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `LABEL FOR provider ON object IS 'label'`; which object and what label only a provider would ask.
+    /// `LABEL FOR provider ON object IS 'label'`; which object and what label only a provider would
+    /// ask.
     fn security_label(&mut self) -> Result<Statement> {
         self.keyword("label")?;
         let provider = match self.word("for") {

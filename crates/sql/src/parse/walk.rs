@@ -1,4 +1,5 @@
-//! Walking over what was written, without knowing what it means: which tables a WITH query names, and where.
+//! Walking over what was written, without knowing what it means: which tables a WITH query names,
+//! and where.
 
 use super::ast::*;
 
@@ -12,8 +13,8 @@ pub(crate) enum Place {
     Except,
 }
 
-/// Calls `f` with every table named by one plain word in a statement, where that word is not a WITH query of the
-/// statement's own.
+/// Calls `f` with every table named by one plain word in a statement, where that word is not a WITH
+/// query of the statement's own.
 pub(crate) fn table_names<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a str, Place, Pos)) {
     Walk {
         hidden: Vec::new(),

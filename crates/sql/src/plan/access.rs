@@ -54,7 +54,8 @@ struct Path {
 
 /// A stretch of an index.
 struct Span {
-    /// The conditions used for each prefix column, and for the bounds after them: places in the list of conditions.
+    /// The conditions used for each prefix column, and for the bounds after them: places in the
+    /// list of conditions.
     used: Vec<usize>,
     prefix: Vec<Match>,
     lower: Option<(Expr, bool)>,
@@ -286,7 +287,8 @@ impl Planner<'_> {
         })))
     }
 
-    /// What a path costs its reader: a sort after it where it is not in order, only a part of it under a limit.
+    /// What a path costs its reader: a sort after it where it is not in order, only a part of it
+    /// under a limit.
     fn effective_cost(&self, cost: f64, ordered: bool, rows: f64, wanted: &Wanted) -> f64 {
         if wanted.order.is_empty() || ordered {
             let part = wanted.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
@@ -350,7 +352,8 @@ impl Planner<'_> {
         paths
     }
 
-    /// The stretches of the arms of a disjunction, where each arm says one together with the other conditions.
+    /// The stretches of the arms of a disjunction, where each arm says one together with the other
+    /// conditions.
     fn union(&self, via: &TableIndex<'_, '_>, conditions: &[Expr], at: usize) -> Option<Path> {
         let Expr::Or(arms) = &conditions[at] else {
             return None;
@@ -379,7 +382,8 @@ impl Planner<'_> {
             used.push(at);
         }
         let mut path = self.path(via, spans, used);
-        // A row that is found is one arm's: the arms are tested of it as of a row that a scan of the table meets.
+        // A row that is found is one arm's: the arms are tested of it as of a row that a scan of
+        // the table meets.
         path.cost += path.rows * cost::OPERATOR * cost::tests(arms);
         if !exact {
             path.implied.push(Expr::Or(alternatives));
@@ -414,7 +418,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The stretch that conditions say, perhaps all of the index; None where it is not one that can be read.
+    /// The stretch that conditions say, perhaps all of the index; None where it is not one that can
+    /// be read.
     fn span(&self, via: &TableIndex<'_, '_>, conditions: &[&Expr]) -> Option<Span> {
         let TableIndex {
             source,
@@ -500,7 +505,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Pages that are read for so many rows found through an index: fewer than the rows where the heap is in its order.
+    /// Pages that are read for so many rows found through an index: fewer than the rows where the
+    /// heap is in its order.
     fn pages_read(&self, via: &TableIndex<'_, '_>, rows: f64) -> f64 {
         let TableIndex {
             source, keys, size, ..
@@ -548,8 +554,8 @@ impl Planner<'_> {
             }
         }
         condition.extend(path.implied);
-        // The condition is looked at again when a row has changed, so its columns must be in the row; where they are
-        // not (nothing else asks for them), they are added at the end.
+        // The condition is looked at again when a row has changed, so its columns must be in the
+        // row; where they are not (nothing else asks for them), they are added at the end.
         let mut columns = columns;
         let mut types = types;
         let mut places = places;
@@ -722,8 +728,8 @@ fn find_match(conditions: &[&Expr], rel: RelId, key: Key<'_>) -> Option<(usize, 
     found
 }
 
-/// Whether an index whose first `fixed` columns have one value each gives the wanted order: read forward (false) or
-/// backward (true).
+/// Whether an index whose first `fixed` columns have one value each gives the wanted order: read
+/// forward (false) or backward (true).
 fn order_given(index: &IndexDef, fixed: usize, wanted: &Wanted) -> Option<bool> {
     if wanted.order.is_empty()
         || wanted.order.len() > index.columns.len() - fixed.min(index.columns.len())

@@ -1,11 +1,11 @@
-//! What a disjunction implies: `(a AND x) OR (a AND y)` is `a AND (x OR y)`, and where each arm limits one relation, that
-//! relation can be limited before it is joined.
+//! What a disjunction implies: `(a AND x) OR (a AND y)` is `a AND (x OR y)`, and where each arm
+//! limits one relation, that relation can be limited before it is joined.
 
 use super::join::rels_of;
 use crate::expr::{Expr, RelId};
 
-/// Takes out of the disjunctions among `conditions` what their arms have in common, and adds what they imply of each
-/// relation in `local`.
+/// Takes out of the disjunctions among `conditions` what their arms have in common, and adds what
+/// they imply of each relation in `local`.
 pub(super) fn derive(conditions: &mut Vec<Expr>, local: &[RelId]) {
     let mut out = Vec::with_capacity(conditions.len());
     for condition in conditions.drain(..) {
@@ -24,7 +24,8 @@ fn is_delicate(expr: &Expr) -> bool {
     matches!(expr, Expr::Subquery(_)) || super::fold::is_volatile(expr)
 }
 
-/// What a disjunction among the conditions that [`derive`] has left implies of each relation: it is among them too.
+/// What a disjunction among the conditions that [`derive`] has left implies of each relation: it is
+/// among them too.
 pub(super) fn implied_by(condition: &Expr, local: &[RelId]) -> Vec<Expr> {
     match condition {
         Expr::Or(arms) if !condition.any(&mut is_delicate) => implied(&parts(arms.clone()), local),

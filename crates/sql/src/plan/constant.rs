@@ -1,7 +1,9 @@
-//! Constant parts of a plan that may fail: PostgreSQL computes them while it plans, so they fail whether or not a row is met.
+//! Constant parts of a plan that may fail: PostgreSQL computes them while it plans, so they fail
+//! whether or not a row is met.
 //!
-//! What can be computed without parameters has been by now ([`super::fold`]). What is left failed then, or waits for values; a
-//! plan lists the expressions that hold such parts, and whoever runs it has them computed first.
+//! What can be computed without parameters has been by now ([`super::fold`]). What is left failed
+//! then, or waits for values; a plan lists the expressions that hold such parts, and whoever runs
+//! it has them computed first.
 
 use throng_types::oid;
 
@@ -20,7 +22,8 @@ pub(super) fn suspects<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<Expr> {
 }
 
 fn collect(plan: &Plan, found: &mut Vec<Expr>) {
-    // The rows of VALUES are computed in any case: only what fails without parameters is of interest.
+    // The rows of VALUES are computed in any case: only what fails without parameters is of
+    // interest.
     let is_values = matches!(plan.node, Node::Values { .. });
     plan.own_exprs(&mut |e| {
         if e.any(&mut |node| may_fail(node) && !(is_values && has_parameters(node))) {
@@ -30,7 +33,8 @@ fn collect(plan: &Plan, found: &mut Vec<Expr>) {
     plan.children().into_iter().for_each(|p| collect(p, found));
 }
 
-/// Whether one of these expressions holds a constant part without parameters: it failed when it was folded.
+/// Whether one of these expressions holds a constant part without parameters: it failed when it was
+/// folded.
 pub(super) fn fail_at_bind(suspects: &[Expr]) -> bool {
     let failed = |node: &Expr| may_fail(node) && !has_parameters(node);
     suspects.iter().any(|e| e.any(&mut |node| failed(node)))

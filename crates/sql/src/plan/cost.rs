@@ -34,8 +34,8 @@ pub(super) fn width(types: &[SqlType]) -> u32 {
     types.iter().fold(0, wider).min(WIDEST)
 }
 
-/// Mean bytes of a type's values by PostgreSQL's guess (`get_typavgwidth`): from the most that one may take, which is likely
-/// where it is small and seldom where it is large.
+/// Mean bytes of a type's values by PostgreSQL's guess (`get_typavgwidth`): from the most that one
+/// may take, which is likely where it is small and seldom where it is large.
 fn mean_bytes(ty: SqlType) -> u32 {
     /// Where nothing bounds them; what is longer than this at most is thought half full.
     const VARYING: u32 = 32;

@@ -1,5 +1,5 @@
-//! In which order relations are joined: the cheapest tree over connected sets of them, bushy ones included, by dynamic
-//! programming; greedily where there are too many.
+//! In which order relations are joined: the cheapest tree over connected sets of them, bushy ones
+//! included, by dynamic programming; greedily where there are too many.
 //!
 //! ```text
 //! pairs of connected sets that an edge connects (Moerkotte and Neumann, "Analysis of Two Existing and One New Dynamic
@@ -47,7 +47,8 @@ pub(super) trait Joins {
     fn relation(&self, at: usize) -> (f64, f64);
     /// Rows of a set's join.
     fn rows(&mut self, set: Set) -> f64;
-    /// The cost of a left side joined with a right one, both included, and how; None where that may not be.
+    /// The cost of a left side joined with a right one, both included, and how; None where that may
+    /// not be.
     fn join(&mut self, left: (Set, Best), right: (Set, Best), rows: f64) -> Option<(f64, Way)>;
 }
 
@@ -62,8 +63,8 @@ pub(super) fn bits(set: Set) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The cheapest tree over all relations: what each set in it is joined of. `edges`: of each relation those that it has a
-/// condition with. None where no order is allowed.
+/// The cheapest tree over all relations: what each set in it is joined of. `edges`: of each
+/// relation those that it has a condition with. None where no order is allowed.
 pub(super) fn cheapest(edges: &[Set], joins: &mut dyn Joins) -> Option<Table> {
     let mut table = Table::default();
     for at in 0..edges.len() {
@@ -117,7 +118,8 @@ fn offer(a: Set, b: Set, joins: &mut dyn Joins, table: &mut Table) {
     }
 }
 
-/// Joins what gives the fewest rows, over and over (greedy operator ordering, Fegaras 1998): first what is connected.
+/// Joins what gives the fewest rows, over and over (greedy operator ordering, Fegaras 1998): first
+/// what is connected.
 fn greedy(mut parts: Vec<Set>, edges: &[Set], joins: &mut dyn Joins, table: &mut Table) -> bool {
     while parts.len() > 1 {
         let mut next = closest(&parts, edges, joins, table, true);
@@ -185,7 +187,8 @@ fn connected_parts(edges: &[Set]) -> Vec<Set> {
     parts
 }
 
-/// All pairs of connected sets within `part` that an edge connects, each once; None where they are too many.
+/// All pairs of connected sets within `part` that an edge connects, each once; None where they are
+/// too many.
 fn pairs(edges: &[Set], part: Set) -> Option<Vec<(Set, Set)>> {
     let mut pairs = Vec::new();
     let mut many = false;
@@ -211,7 +214,8 @@ fn up_to(at: usize) -> Set {
     (2 << at) - 1
 }
 
-/// Gives all connected sets within `part` that hold `set` and none of `without`, but `set` itself; false: it was stopped.
+/// Gives all connected sets within `part` that hold `set` and none of `without`, but `set` itself;
+/// false: it was stopped.
 fn grow(
     edges: &[Set],
     part: Set,
@@ -277,7 +281,8 @@ mod tests {
         }
     }
 
-    /// Relations with sizes, pairs of which have shares; a join costs the rows of both sides and its own.
+    /// Relations with sizes, pairs of which have shares; a join costs the rows of both sides and
+    /// its own.
     struct Model {
         sizes: Vec<f64>,
         shares: Vec<(Set, f64)>,

@@ -1,8 +1,10 @@
-//! What is known of a column while planning, and the shares of rows that follow from it for one comparison.
+//! What is known of a column while planning, and the shares of rows that follow from it for one
+//! comparison.
 //!
-//! The formulas are those that PostgreSQL's documentation gives ("How the Planner Uses Statistics"): a value is one of the most
-//! common ones, with its frequency, or one of the others, which share what is left; a bound cuts the common values one by
-//! one, and the others where it lies between the bounds of the histogram.
+//! The formulas are those that PostgreSQL's documentation gives ("How the Planner Uses
+//! Statistics"): a value is one of the most common ones, with its frequency, or one of the others,
+//! which share what is left; a bound cuts the common values one by one, and the others where it
+//! lies between the bounds of the histogram.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -109,8 +111,9 @@ impl Facts<'_> {
         Some((common + rest * share.clamp(least, 1.0 - least)).clamp(0.0, 1.0))
     }
 
-    /// Share of rows that pass a test, from the common values and the bounds; with how many bounds were tested, which is what
-    /// the second part of it is worth: (share of the common, share of the others that pass, bounds, share of the others).
+    /// Share of rows that pass a test, from the common values and the bounds; with how many bounds
+    /// were tested, which is what the second part of it is worth: (share of the common, share of
+    /// the others that pass, bounds, share of the others).
     pub fn tested(&self, test: &dyn Fn(&Datum) -> bool) -> (f64, f64, usize, f64) {
         let Some(stats) = self.stats else {
             return (0.0, 0.0, 0, 1.0 - self.nulls);
@@ -254,7 +257,8 @@ fn matches(a: &ColumnStats, b: &ColumnStats) -> Matches {
     found
 }
 
-/// The order of a column's value and another one; none where they are of types without a common order.
+/// The order of a column's value and another one; none where they are of types without a common
+/// order.
 pub(super) fn order(ty: Oid, a: &Datum, b: &Datum) -> Option<Ordering> {
     use Datum as D;
     let common = std::mem::discriminant(a) == std::mem::discriminant(b)

@@ -1,4 +1,5 @@
-//! Tables with children: a read of the parent is a read of each table that has rows, one after another.
+//! Tables with children: a read of the parent is a read of each table that has rows, one after
+//! another.
 
 use std::sync::Arc;
 
@@ -301,7 +302,8 @@ impl Planner<'_> {
         fold::fold(expr, &self.ctx.eval)
     }
 
-    /// What can be told of partitions when the statement is run: from parameters and from values around.
+    /// What can be told of partitions when the statement is run: from parameters and from values
+    /// around.
     fn pruning(
         &mut self,
         tree: &Arc<Tree>,
@@ -333,7 +335,8 @@ impl Planner<'_> {
         }))
     }
 
-    /// Puts `Outer(i)` where a value stands that is known when the statement is run, and the value into the list.
+    /// Puts `Outer(i)` where a value stands that is known when the statement is run, and the value
+    /// into the list.
     fn lift(&self, mut expr: Expr, values: &mut Vec<Expr>) -> Expr {
         let fixed = !expr.any(&mut |e| {
             matches!(

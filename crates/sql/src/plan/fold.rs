@@ -19,7 +19,8 @@ fn constants(exprs: &[Expr]) -> Option<Vec<Datum>> {
     exprs.iter().map(|e| constant(e).cloned()).collect()
 }
 
-/// What a call gives, unless that takes long: then it is computed when the statement is run, where others need not wait for it.
+/// What a call gives, unless that takes long: then it is computed when the statement is run, where
+/// others need not wait for it.
 fn soon(args: &[Datum], call: impl FnOnce(&[Datum]) -> EvalResult) -> Option<EvalResult> {
     match interrupt::are_long(args) {
         true => None,
@@ -27,7 +28,8 @@ fn soon(args: &[Datum], call: impl FnOnce(&[Datum]) -> EvalResult) -> Option<Eva
     }
 }
 
-/// The same expression, as a constant if it is one. What fails stays as it is: the error is for the one who runs it.
+/// The same expression, as a constant if it is one. What fails stays as it is: the error is for the
+/// one who runs it.
 pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
     let ty = expr.ty();
     if has_null_for_null(&expr) {
@@ -140,7 +142,8 @@ pub fn constant_value(
     }
 }
 
-/// Whether NULL comes out whatever the other arguments are: they are not even computed then, and cannot fail.
+/// Whether NULL comes out whatever the other arguments are: they are not even computed then, and
+/// cannot fail.
 fn has_null_for_null(expr: &Expr) -> bool {
     let (strict, args) = match expr {
         Expr::Op { op, args, .. } => (op.strict, args),
@@ -158,7 +161,8 @@ pub fn is_steady_cast(cast: &Cast) -> bool {
     is_immutable_cast(cast.from, cast.to)
 }
 
-/// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the catalog.
+/// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the
+/// catalog.
 pub(crate) fn is_immutable_cast(from: Oid, to: Oid) -> bool {
     let zoned = |ty| matches!(ty, oid::TIMESTAMPTZ | oid::TIMETZ);
     let text = |ty| {
@@ -199,7 +203,8 @@ pub fn varies(expr: &Expr) -> bool {
     ) || is_volatile(expr)
 }
 
-/// Whether a statement reads nothing and computes what is the same at any time: PostgreSQL does so while it plans it.
+/// Whether a statement reads nothing and computes what is the same at any time: PostgreSQL does so
+/// while it plans it.
 pub fn is_constant(plan: &PlannedStatement) -> bool {
     computes_only(&plan.root)
 }

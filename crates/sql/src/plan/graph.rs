@@ -1,4 +1,5 @@
-//! What is to be joined: the relations of a FROM, the conditions between them, and how many rows follow.
+//! What is to be joined: the relations of a FROM, the conditions between them, and how many rows
+//! follow.
 //!
 //! | member | comes from | may be joined |
 //! | --- | --- | --- |
@@ -6,11 +7,13 @@
 //! | left | the side of LEFT JOIN that may be missing | to the right, once what its ON refers to is there |
 //! | semi, anti | IN, EXISTS, NOT EXISTS | to the right, once what its condition refers to is there |
 //!
-//! So all of them are ordered together, and every order allowed gives the same rows: a condition of an inner join or of WHERE is met
-//! as soon as all it speaks of is there, one about a member that may be missing not before that has been joined.
+//! So all of them are ordered together, and every order allowed gives the same rows: a condition of
+//! an inner join or of WHERE is met as soon as all it speaks of is there, one about a member that
+//! may be missing not before that has been joined.
 //!
-//! Columns that equalities make equal form a class: any two of its members are a condition, one of which is enough for each
-//! join; and one value for all of them, where one is compared with a value, takes the place of the equalities.
+//! Columns that equalities make equal form a class: any two of its members are a condition, one of
+//! which is enough for each join; and one value for all of them, where one is compared with a
+//! value, takes the place of the equalities.
 
 use throng_types::oid;
 
@@ -44,7 +47,8 @@ pub(super) struct Member<'q> {
     pub built: Option<Built>,
     pub rows: f64,
     pub cost: f64,
-    /// Of a semi- or anti-join: the share of rows that have a partner. Of a left join: partners of a row.
+    /// Of a semi- or anti-join: the share of rows that have a partner. Of a left join: partners of
+    /// a row.
     pub partners: f64,
 }
 
@@ -224,7 +228,8 @@ impl Graph<'_> {
             })
     }
 
-    /// Members of a set that conditions connect with this one: of a class one, as all of it are equal.
+    /// Members of a set that conditions connect with this one: of a class one, as all of it are
+    /// equal.
     pub fn around(&self, at: usize, within: Set) -> Set {
         let own: Set = 1 << at;
         let mut around = self.members[at].required;
@@ -276,8 +281,9 @@ impl Graph<'_> {
         bits(mask).any(|at| self.members[at].kind != JoinKind::Inner)
     }
 
-    /// Where equalities with columns of one other member cover all columns of a unique index, a row of the others has one
-    /// partner at most: shares of single columns say fewer, as if these were independent.
+    /// Where equalities with columns of one other member cover all columns of a unique index, a row
+    /// of the others has one partner at most: shares of single columns say fewer, as if these were
+    /// independent.
     fn mend_keys(&self, set: Set, shares: &mut [f64]) {
         let mut mended = vec![false; shares.len()];
         for unique in &self.unique {

@@ -6,7 +6,8 @@ use super::cost::{self, at_least_one};
 use super::{AggStrategy, AggregateNode, Built, Columns, Cost, Node, Planner};
 use crate::expr::{AggCall, Expr, RelId, SortKey, Var};
 
-/// What expressions above an aggregation mean: grouped expressions and aggregates by the place of their value.
+/// What expressions above an aggregation mean: grouped expressions and aggregates by the place of
+/// their value.
 pub(super) struct Grouped {
     rel: RelId,
     group: Vec<Expr>,

@@ -1,4 +1,5 @@
-//! Before planning: calls of users' functions that are no more than an expression, or a query in FROM, become that.
+//! Before planning: calls of users' functions that are no more than an expression, or a query in
+//! FROM, become that.
 //!
 //! ```text
 //! SELECT twice(t.a) FROM t, above(3) u     twice(x): SELECT $1 * 2     above(x): SELECT * FROM u WHERE b > $1
@@ -28,7 +29,8 @@ pub(super) fn inline_routines(bound: &mut BoundQuery) {
                 return;
             };
             let args = std::mem::take(&mut call.args);
-            // Arguments may hold parameters of the whole statement: those of the function are told apart first.
+            // Arguments may hold parameters of the whole statement: those of the function are told
+            // apart first.
             query.walk_mut(&mut |part| {
                 if let PartMut::Expr(e) = part
                     && let Expr::Param(at, ty) = e

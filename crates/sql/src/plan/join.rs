@@ -1,7 +1,9 @@
-//! FROM: its relations and conditions as a graph, the cheapest order of joining them, and the joins in that order.
+//! FROM: its relations and conditions as a graph, the cheapest order of joining them, and the joins
+//! in that order.
 //!
-//! Joins that are written keep no order but where [`graph`](super::graph) says so, or where there are more of them than
-//! `join_collapse_limit` and `from_collapse_limit` let be ordered together ([`Parts`]).
+//! Joins that are written keep no order but where [`graph`](super::graph) says so, or where there
+//! are more of them than `join_collapse_limit` and `from_collapse_limit` let be ordered together
+//! ([`Parts`]).
 
 use std::collections::HashMap;
 
@@ -20,7 +22,8 @@ use crate::expr::{Expr, RelId};
 use crate::func::{Operator, Strategy};
 use crate::query::{FromItem, JoinKind, Rel, RelKind};
 
-/// The most pairs of rows that a join which need not be looked at one by one may look at where `enable_hashjoin` is off.
+/// The most pairs of rows that a join which need not be looked at one by one may look at where
+/// `enable_hashjoin` is off.
 const MOST_PAIRS: f64 = 1e7;
 
 /// The relations an expression speaks of.
@@ -122,7 +125,8 @@ impl<'q> Parts<'q> {
         }
     }
 
-    /// Adds an item, taken apart if it is a join and may be; one within another only where there is room.
+    /// Adds an item, taken apart if it is a join and may be; one within another only where there is
+    /// room.
     fn add(&mut self, item: &'q FromItem, may: bool, within: bool) {
         let room = self.len() + relations(item) <= MOST_RELATIONS;
         match item {
@@ -280,7 +284,8 @@ impl Planner<'_> {
         let mut graph = self.members(parts, semi, local);
         let mut last = self.clauses(&mut graph, conditions);
         self.measure(&mut graph)?;
-        // Conditions that run a query for each row wait for the joins, unless those leave no fewer rows to run them for.
+        // Conditions that run a query for each row wait for the joins, unless those leave no fewer
+        // rows to run them for.
         let least = graph
             .members
             .iter()
@@ -383,7 +388,8 @@ impl Planner<'_> {
         graph
     }
 
-    /// Sorts conditions to where they are met: at one member, between several; gives back those that come last.
+    /// Sorts conditions to where they are met: at one member, between several; gives back those
+    /// that come last.
     fn clauses(&self, graph: &mut Graph<'_>, conditions: Vec<Expr>) -> Vec<Expr> {
         let mut last = Vec::new();
         let mut fixed = Vec::new();
@@ -427,7 +433,8 @@ impl Planner<'_> {
                     continue;
                 }
             }
-            // One about a side that may be missing waits for its join, wherever else it could be met.
+            // One about a side that may be missing waits for its join, wherever else it could be
+            // met.
             let mask = bits(mask).fold(mask, |all, at| match graph.members[at].kind {
                 JoinKind::Inner => all,
                 _ => all | graph.members[at].required,
@@ -445,7 +452,8 @@ impl Planner<'_> {
         last
     }
 
-    /// The share that a condition lets through of the rows that meet what it implies of single members.
+    /// The share that a condition lets through of the rows that meet what it implies of single
+    /// members.
     fn share_beyond_implied(&self, condition: &Expr, graph: &Graph<'_>) -> f64 {
         let rels: Vec<RelId> = graph
             .members
@@ -531,7 +539,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Rows and cost of each member by itself, and how many partners rows find in those that are not inner.
+    /// Rows and cost of each member by itself, and how many partners rows find in those that are
+    /// not inner.
     fn measure(&mut self, graph: &mut Graph<'_>) -> Result<()> {
         for member in &mut graph.members {
             self.measure_one(member)?;
@@ -570,7 +579,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Builds something to see what it costs, and leaves no trace of it; gives with it whether it needs anything from outside.
+    /// Builds something to see what it costs, and leaves no trace of it; gives with it whether it
+    /// needs anything from outside.
     fn tried<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, bool)> {
         let before = (self.next_plan, self.next_param, self.subplans.len());
         let (shared, steps) = (self.shared.clone(), self.steps.clone());
@@ -583,7 +593,8 @@ impl Planner<'_> {
         built.map(|(built, free)| (built, !free.is_empty()))
     }
 
-    /// Of a left join's right side: partners of a row on average. Of a semi-join's: the share of rows with a partner.
+    /// Of a left join's right side: partners of a row on average. Of a semi-join's: the share of
+    /// rows with a partner.
     fn partners(&self, member: &Member<'_>) -> f64 {
         let inner = |e: &Expr| rels_of(e).iter().any(|rel| member.rels.contains(rel));
         if member.kind == JoinKind::Left {
@@ -738,7 +749,8 @@ struct Search<'s, 'p, 'q> {
     planner: &'s mut Planner<'p>,
     graph: &'s Graph<'q>,
     rows: RowsOf,
-    /// What reading a member by keys costs for one row of those that it is connected with, where it can be.
+    /// What reading a member by keys costs for one row of those that it is connected with, where it
+    /// can be.
     probes: HashMap<(usize, Set), Option<f64>, FixedState>,
     failed: Option<Error>,
 }

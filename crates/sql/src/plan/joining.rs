@@ -11,7 +11,8 @@ use crate::func::{Operator, Strategy, operator_by_oid};
 use crate::query::JoinKind;
 
 impl Planner<'_> {
-    /// Joins two plans, of which `rows` are to come: by hash where an equality allows it, and it is not to be by a loop.
+    /// Joins two plans, of which `rows` are to come: by hash where an equality allows it, and it is
+    /// not to be by a loop.
     pub(super) fn join_built(
         &mut self,
         mut kind: JoinKind,
@@ -37,8 +38,8 @@ impl Planner<'_> {
             return self.nested_loop(kind, left, right, Vec::new(), conditions, (rows, true));
         }
         let mut pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|k| (k.left, k.right)).collect();
-        // The table is built of the right side: the smaller one, where the kind of join does not care; or the one that is
-        // the same in each step of a recursion.
+        // The table is built of the right side: the smaller one, where the kind of join does not
+        // care; or the one that is the same in each step of a recursion.
         let better = match (with::changes(&left.plan), with::changes(&right.plan)) {
             (true, false) => !with::can_be_kept(&right.plan.cost) && left.rows() < right.rows(),
             (false, true) => with::can_be_kept(&left.plan.cost) || left.rows() < right.rows(),
@@ -89,7 +90,8 @@ impl Planner<'_> {
         })
     }
 
-    /// `rows` are to come; `kept`: the right side's rows are kept, so that reading them again costs little.
+    /// `rows` are to come; `kept`: the right side's rows are kept, so that reading them again costs
+    /// little.
     pub(super) fn nested_loop(
         &mut self,
         kind: JoinKind,
@@ -168,7 +170,8 @@ fn joined(
     (both, [left.types(), right.types()].concat())
 }
 
-/// `column = a OR column = b` as `column = ANY (ARRAY[a, b])`, which an index on a column of the one relation in `rels` serves.
+/// `column = a OR column = b` as `column = ANY (ARRAY[a, b])`, which an index on a column of the
+/// one relation in `rels` serves.
 pub(super) fn as_any(condition: &Expr, rels: &[RelId]) -> Option<Expr> {
     let (Expr::Or(arms), [rel]) = (condition, rels) else {
         return None;

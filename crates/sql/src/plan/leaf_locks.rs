@@ -1,5 +1,5 @@
-//! Locks of partitions that a statement takes only where it comes to them: which ones is told by values that are known when it
-//! begins, its parameters' and what `now()` and its kin give.
+//! Locks of partitions that a statement takes only where it comes to them: which ones is told by
+//! values that are known when it begins, its parameters' and what `now()` and its kin give.
 //!
 //! | statement | partitions |
 //! | --- | --- |
@@ -76,7 +76,8 @@ impl Chosen {
         })
     }
 
-    /// The leaves that rows of a plan go to; None where that is not known when the statement begins.
+    /// The leaves that rows of a plan go to; None where that is not known when the statement
+    /// begins.
     pub(super) fn of_rows(input: &Plan, tree: &Tree, width: usize) -> Option<Chosen> {
         let mut places: Vec<u32> = Vec::new();
         for key in tree.divisions.iter().flat_map(|division| &division.key) {

@@ -1,4 +1,5 @@
-//! `key LIKE 'abc%'` as the range of keys that begin so: what an index can be asked for. The condition itself is still looked at.
+//! `key LIKE 'abc%'` as the range of keys that begin so: what an index can be asked for. The
+//! condition itself is still looked at.
 
 use throng_types::{Datum, SqlType, oid};
 
@@ -12,8 +13,8 @@ pub(super) struct Range {
     pub conditions: Vec<Expr>,
 }
 
-/// The range of a condition on the expression that `is_key` knows. `patterns`: by the names that comparisons of pattern
-/// operator classes go by.
+/// The range of a condition on the expression that `is_key` knows. `patterns`: by the names that
+/// comparisons of pattern operator classes go by.
 pub(super) fn range(
     condition: &Expr,
     is_key: impl Fn(&Expr) -> bool,
@@ -74,7 +75,8 @@ pub(super) fn range(
     })
 }
 
-/// What every string that a pattern takes begins with, and whether that is all of it. None for a pattern that is an error.
+/// What every string that a pattern takes begins with, and whether that is all of it. None for a
+/// pattern that is an error.
 fn fixed_part(pattern: &str) -> Option<(String, bool)> {
     let mut prefix = String::new();
     let mut chars = pattern.chars();

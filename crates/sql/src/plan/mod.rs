@@ -1,13 +1,15 @@
 //! From a bound query to a tree of row operators.
 //!
-//! Filters sink to the lowest operator that has their columns; a table is read by the index whose leading columns are met by
-//! equalities, then by a range, if that is estimated cheaper than reading it all ([`access`]); the order of joins is the
-//! cheapest that a search finds ([`join`], [`enumerate`]), an inner side with a usable index probed by key where that is cheaper
-//! than hashing. Estimates come from what ANALYZE found ([`selectivity`]).
+//! Filters sink to the lowest operator that has their columns; a table is read by the index whose
+//! leading columns are met by equalities, then by a range, if that is estimated cheaper than
+//! reading it all ([`access`]); the order of joins is the cheapest that a search finds ([`join`],
+//! [`enumerate`]), an inner side with a usable index probed by key where that is cheaper than
+//! hashing. Estimates come from what ANALYZE found ([`selectivity`]).
 //!
-//! A [`Var`] is placed by [`Columns`]: which slot of an operator's row holds it. One that is in none belongs to
-//! an enclosing query or to the left side of a nested loop: it becomes a parameter, and the place where the inner plan
-//! is attached ([`Planner::attached`]) says how the parameter is computed.
+//! A [`Var`] is placed by [`Columns`]: which slot of an operator's row holds it. One that is in
+//! none belongs to an enclosing query or to the left side of a nested loop: it becomes a parameter,
+//! and the place where the inner plan is attached ([`Planner::attached`]) says how the parameter is
+//! computed.
 
 mod access;
 mod alternatives;
@@ -92,11 +94,13 @@ pub struct PlanContext<'a> {
     pub enable_indexscan: bool,
     pub enable_hashjoin: bool,
     pub enable_nestloop: bool,
-    /// So many items of joins, or of queries in FROM and what stands beside them, are ordered together. 1: they stay as written.
+    /// So many items of joins, or of queries in FROM and what stands beside them, are ordered
+    /// together. 1: they stay as written.
     pub join_collapse_limit: i64,
     pub from_collapse_limit: i64,
-    /// Values tell which of more partitions than this are read: then only what is told of the statement's columns is made of it,
-    /// see [`PlannedStatement::wants_values`]. None: it is planned for all of them.
+    /// Values tell which of more partitions than this are read: then only what is told of the
+    /// statement's columns is made of it, see [`PlannedStatement::wants_values`]. None: it is
+    /// planned for all of them.
     pub most_unknown: Option<usize>,
 }
 
@@ -409,7 +413,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The expression over a row of `columns`: variables placed, subqueries planned, constants folded.
+    /// The expression over a row of `columns`: variables placed, subqueries planned, constants
+    /// folded.
     fn place(&mut self, expr: Expr, columns: &Columns) -> Result<Expr> {
         match expr {
             Expr::Var(var) => self.place_var(var, columns),
@@ -596,7 +601,8 @@ impl QueryKind {
 }
 
 impl PlannedStatement {
-    /// Whether a cursor over it may be read backwards without having been told so: what PostgreSQL's operators can do.
+    /// Whether a cursor over it may be read backwards without having been told so: what
+    /// PostgreSQL's operators can do.
     pub fn reads_backwards(&self) -> bool {
         fn goes(plan: &Plan) -> bool {
             match &plan.node {
@@ -634,7 +640,8 @@ impl Plan {
         }
     }
 
-    /// See [`PlannedStatement::changes_one_row`]. What a user's function reads is not told, be it called in a domain's check.
+    /// See [`PlannedStatement::changes_one_row`]. What a user's function reads is not told, be it
+    /// called in a domain's check.
     fn changes_one_row(&self) -> bool {
         let input = match &self.node {
             Node::Update(node) if node.family.is_none() => &node.input,

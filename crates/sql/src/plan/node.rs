@@ -37,11 +37,13 @@ pub struct PlannedStatement {
     /// Subqueries in expressions ([`crate::expr::SubPlanRef`]) and shared WITH queries
     /// ([`Node::CteScan`]).
     pub subplans: Vec<Plan>,
-    /// The writes of WITH that are run before the statement itself: each once, to its end, in this order.
+    /// The writes of WITH that are run before the statement itself: each once, to its end, in this
+    /// order.
     pub writes: Vec<WithWrite>,
     /// Those that are run after it, as nothing in it reads them.
     pub late_writes: Vec<WithWrite>,
-    /// Operators, by number, that the analytics pool runs with all below them while the rest runs here.
+    /// Operators, by number, that the analytics pool runs with all below them while the rest runs
+    /// here.
     pub parts: Vec<u32>,
     /// Size of the array of [`ParamId`] values.
     pub outer_params: u32,
@@ -65,12 +67,14 @@ pub struct PlannedStatement {
     pub unpopulated: Option<String>,
     /// WHERE CURRENT OF: whose place is to be known before it is run.
     pub cursor: Option<CursorUse>,
-    /// It changes the one row of a single index scan, and all else that it computes comes from that row.
+    /// It changes the one row of a single index scan, and all else that it computes comes from that
+    /// row.
     pub changes_one_row: bool,
     /// A SELECT that gives the row of a single index scan, if there is one, and nothing else.
     pub gives_one_row: bool,
-    /// It reads partitions that its parameters' values choose, and is not to be run: a plan that is made for the values reads those
-    /// alone. See [`PlanContext::most_unknown`](super::PlanContext::most_unknown).
+    /// It reads partitions that its parameters' values choose, and is not to be run: a plan that is
+    /// made for the values reads those alone. See
+    /// [`PlanContext::most_unknown`](super::PlanContext::most_unknown).
     pub wants_values: bool,
 }
 
@@ -82,7 +86,8 @@ pub struct CursorUse {
 }
 
 impl PlannedStatement {
-    /// A SELECT that is one plan: nothing is asked of subqueries, of parameters or of whoever reads it.
+    /// A SELECT that is one plan: nothing is asked of subqueries, of parameters or of whoever reads
+    /// it.
     pub fn of_part(root: Plan) -> PlannedStatement {
         PlannedStatement {
             tag: StatementTag::Select,
@@ -210,13 +215,15 @@ pub enum Node {
     },
     FunctionScan(FunctionScan),
     RoutineScan(RoutineScan),
-    /// The rows of each beside those of the others, NULLs where one has no more; `ordinality` adds a bigint that counts them.
+    /// The rows of each beside those of the others, NULLs where one has no more; `ordinality` adds
+    /// a bigint that counts them.
     RowsFrom {
         inputs: Vec<Plan>,
         alias: String,
         ordinality: bool,
     },
-    /// Reads a shared WITH query: the subplan is run once for the same `args`, which are set before, and its rows kept.
+    /// Reads a shared WITH query: the subplan is run once for the same `args`, which are set
+    /// before, and its rows kept.
     CteScan {
         rel: RelId,
         alias: String,
@@ -230,7 +237,8 @@ pub enum Node {
         rel: RelId,
         alias: String,
         work_table: u32,
-        /// Another value for each step, so that what is kept of one is not taken for the next one's.
+        /// Another value for each step, so that what is kept of one is not taken for the next
+        /// one's.
         step: Expr,
         filter: Option<Expr>,
     },
@@ -260,7 +268,8 @@ pub enum Node {
         input: Box<Plan>,
         limit: Option<Expr>,
         offset: Option<Expr>,
-        /// Not empty: rows equal to the last one in these keys, in which the input is sorted, come too.
+        /// Not empty: rows equal to the last one in these keys, in which the input is sorted, come
+        /// too.
         ties: Vec<SortKey>,
     },
     Aggregate(AggregateNode),
@@ -371,17 +380,20 @@ pub struct IndexScan {
     pub alias: String,
     pub table: Arc<TableDef>,
     pub index: Arc<IndexDef>,
-    /// The stretches of the index that are read, each entry once: several for the arms of a disjunction.
+    /// The stretches of the index that are read, each entry once: several for the arms of a
+    /// disjunction.
     pub spans: Vec<KeySpan>,
     /// Read the index backwards.
     pub reverse: bool,
     pub columns: Vec<i16>,
-    /// What `spans` say, as conditions on the row: for the re-check of a row that changed, and for EXPLAIN.
+    /// What `spans` say, as conditions on the row: for the re-check of a row that changed, and for
+    /// EXPLAIN.
     pub condition: Option<Expr>,
     pub filter: Option<Expr>,
     /// All wanted columns are key columns. A hint: the heap still decides visibility.
     pub index_only: bool,
-    /// No snapshot sees more than one row there: the index is unique, at every moment, and its whole key is given.
+    /// No snapshot sees more than one row there: the index is unique, at every moment, and its
+    /// whole key is given.
     pub is_single: bool,
 }
 
@@ -461,7 +473,8 @@ pub struct RoutineScan {
     pub filter: Option<Expr>,
 }
 
-/// Gives the rows of `init`, then over and over those of `term`, which reads the rows of the time before, until it gives none.
+/// Gives the rows of `init`, then over and over those of `term`, which reads the rows of the time
+/// before, until it gives none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecursiveUnion {
     /// A row that was given before is given again.
@@ -495,8 +508,8 @@ pub struct NestedLoop {
     pub right: Box<Plan>,
     /// Over the left row. Empty: the right side is the same each time.
     pub params: Vec<(ParamId, Expr)>,
-    /// Subplans of WITH queries that begin anew with each left row, be it the same as the one before: what the right side makes of it
-    /// may be another thing each time.
+    /// Subplans of WITH queries that begin anew with each left row, be it the same as the one
+    /// before: what the right side makes of it may be another thing each time.
     pub volatile_ctes: Vec<u32>,
     pub on: Option<Expr>,
     /// Applied to joined rows (null-extended ones too); distinct from `on` for outer joins.
@@ -523,10 +536,12 @@ pub struct HashJoin {
 pub struct AggregateNode {
     pub input: Box<Plan>,
     pub group: Vec<Expr>,
-    /// Grouping sets, as places in `group`; the values of the others are NULL. None: the one set of all of it.
+    /// Grouping sets, as places in `group`; the values of the others are NULL. None: the one set of
+    /// all of it.
     pub sets: Vec<Vec<u32>>,
     pub aggs: Vec<AggCall>,
-    /// For each a column of bits, the first argument's the highest: set where the row's set leaves that place of `group` out.
+    /// For each a column of bits, the first argument's the highest: set where the row's set leaves
+    /// that place of `group` out.
     pub groupings: Vec<Vec<u32>>,
     pub strategy: AggStrategy,
     /// Over the output row.
@@ -562,7 +577,8 @@ pub struct LockTarget {
     pub tid: u32,
     pub strength: RowLockStrength,
     pub wait: LockWait,
-    /// Of a table with children: where the input row has the oid of the row's table, and the tables with their entries.
+    /// Of a table with children: where the input row has the oid of the row's table, and the tables
+    /// with their entries.
     pub family: Option<(u32, Vec<TableEntry>)>,
 }
 
@@ -580,8 +596,8 @@ pub struct CheckExpr {
 /// The input gives whole new rows: one value for each of the table's columns by attribute number,
 /// dropped ones NULL.
 ///
-/// Row of `checks`: the new row. Row of `returning`: the new row, then its [`NEW_SYSTEM`]; where `returns_old`, the row
-/// that ON CONFLICT has replaced and its ctid (NULLs where there was none).
+/// Row of `checks`: the new row. Row of `returning`: the new row, then its [`NEW_SYSTEM`]; where
+/// `returns_old`, the row that ON CONFLICT has replaced and its ctid (NULLs where there was none).
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertNode {
     pub table: Arc<TableDef>,
@@ -592,7 +608,8 @@ pub struct InsertNode {
     pub checks: Vec<CheckExpr>,
     pub returns_old: bool,
     pub returning: Vec<Expr>,
-    /// The table is partitioned, or a partition. Then the tableoid of its row follows its system columns.
+    /// The table is partitioned, or a partition. Then the tableoid of its row follows its system
+    /// columns.
     pub routing: Option<Box<Routing>>,
 }
 
@@ -636,7 +653,8 @@ pub struct UpdateNode {
     pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
-    /// The table has children. Then the tableoid of the new row follows its system columns in the row of `returning`.
+    /// The table has children. Then the tableoid of the new row follows its system columns in the
+    /// row of `returning`.
     pub family: Option<Box<Family>>,
     /// The table is partitioned, or a partition.
     pub routing: Option<Box<Routing>>,
@@ -656,9 +674,10 @@ pub struct DeleteNode {
     pub family: Option<Box<Family>>,
 }
 
-/// Row of `matched`, `visible` and `actions`: the input row. Row of `checks`: the new row. Row of `returning`: the target's
-/// row (of a DELETE the old one), its ctid, what was done; the new row (of a DELETE NULLs), its ctid; then the input row. In a
-/// family, each of the two has its table at its end.
+/// Row of `matched`, `visible` and `actions`: the input row. Row of `checks`: the new row. Row of
+/// `returning`: the target's row (of a DELETE the old one), its ctid, what was done; the new row
+/// (of a DELETE NULLs), its ctid; then the input row. In a family, each of the two has its table at
+/// its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeNode {
     pub rel: RelId,

@@ -1,4 +1,5 @@
-//! Which keys of an ORDER BY decide anything: not those that an equality holds at one value, nor what came before.
+//! Which keys of an ORDER BY decide anything: not those that an equality holds at one value, nor
+//! what came before.
 
 use super::access::same_keys;
 use super::fold;

@@ -1,4 +1,5 @@
-//! Before planning: entries of FROM of which a statement asks whether they have a row get a column that tells.
+//! Before planning: entries of FROM of which a statement asks whether they have a row get a column
+//! that tells.
 //!
 //! ```text
 //! SELECT y IS NULL FROM x LEFT JOIN (SELECT 1 AS i) y ON …

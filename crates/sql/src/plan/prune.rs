@@ -1,7 +1,8 @@
 //! Which partitions can have rows that satisfy conditions, and which need not be read.
 //!
-//! Conditions speak of the partitioned table's row by slot, as its key does. What they compare the key with are constants; a
-//! condition that does not compare a part of the key with a constant keeps every partition.
+//! Conditions speak of the partitioned table's row by slot, as its key does. What they compare the
+//! key with are constants; a condition that does not compare a part of the key with a constant
+//! keeps every partition.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -458,7 +459,8 @@ fn range(parts: &Partitions, about: &[About]) -> Result<Option<Places>> {
     Ok(Some(kept))
 }
 
-/// The ranges that meet the keys from `low` to `high`; the default partition where they do not cover them.
+/// The ranges that meet the keys from `low` to `high`; the default partition where they do not
+/// cover them.
 fn within(
     parts: &Partitions,
     low: &[Edge],

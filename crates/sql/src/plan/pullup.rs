@@ -1,13 +1,16 @@
-//! Before planning: queries in FROM that are no more than a join with conditions become part of the query around them, so
-//! that their tables are joined and read by what the whole asks for. A view costs nothing by itself.
+//! Before planning: queries in FROM that are no more than a join with conditions become part of the
+//! query around them, so that their tables are joined and read by what the whole asks for. A view
+//! costs nothing by itself.
 //!
 //! ```text
 //! SELECT v.b FROM (SELECT t.a, t.a + t.b AS b FROM t WHERE t.c) v WHERE v.a = 1
 //!   ─►   SELECT t.a + t.b FROM t WHERE t.c AND t.a = 1
 //! ```
-//! A variable of the query that is gone becomes the expression it stood for, wherever in the statement it is. On a side of
-//! an outer join that may be missing that holds only for plain columns: an expression would have to become NULL, too, which is
-//! made so only for LATERAL queries. Nor is anything taken into a query with grouping sets, which tells apart two columns even where they stand for one expression.
+//! A variable of the query that is gone becomes the expression it stood for, wherever in the
+//! statement it is. On a side of an outer join that may be missing that holds only for plain
+//! columns: an expression would have to become NULL, too, which is made so only for LATERAL
+//! queries. Nor is anything taken into a query with grouping sets, which tells apart two columns
+//! even where they stand for one expression.
 
 use std::collections::HashMap;
 
@@ -37,8 +40,8 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
     let mut pull = PullUp {
         replaced: Replaced::default(),
     };
-    // One query may stand in several places of a statement, as in ORDER BY what is in the select list: what is done to one
-    // is done to all.
+    // One query may stand in several places of a statement, as in ORDER BY what is in the select
+    // list: what is done to one is done to all.
     bound.walk_mut(&mut |part| {
         if let PartMut::Query(query) = part {
             pull.query(query);
@@ -159,7 +162,8 @@ impl PullUp {
                     return;
                 };
                 self.query(query);
-                // What a lateral query computes over what is beside it would else be computed for each pair of rows.
+                // What a lateral query computes over what is beside it would else be computed for
+                // each pair of rows.
                 let nullable = place.nullable && !lateral;
                 if !is_simple(query, nullable, place.sink.is_some())
                     || !query.locks.is_empty() && place.locks.is_none()
@@ -208,8 +212,8 @@ impl PullUp {
     }
 }
 
-/// Whether a query in FROM is but a join under a condition. `nullable`: its rows may be missing; `filtered`: its condition has
-/// somewhere to go.
+/// Whether a query in FROM is but a join under a condition. `nullable`: its rows may be missing;
+/// `filtered`: its condition has somewhere to go.
 fn is_simple(query: &Query, nullable: bool, filtered: bool) -> bool {
     let Body::Select(select) = &query.body else {
         return false;
@@ -241,7 +245,8 @@ fn has_volatile(e: &Expr) -> bool {
     e.any(&mut super::fold::is_volatile)
 }
 
-/// Makes what is computed NULL where the query's row is missing, as its own columns are; false where nothing tells that it is.
+/// Makes what is computed NULL where the query's row is missing, as its own columns are; false
+/// where nothing tells that it is.
 fn vanish_with_row(targets: &mut [Expr], select: &Select) -> bool {
     if targets.iter().all(|e| is_own_column(e, select)) {
         return true;

@@ -1,5 +1,5 @@
-//! Conditions on the rows of a query in FROM, moved into it where they pass the same rows and sooner: a view that groups or
-//! unites then reads only what is asked of it.
+//! Conditions on the rows of a query in FROM, moved into it where they pass the same rows and
+//! sooner: a view that groups or unites then reads only what is asked of it.
 //!
 //! | the query | conditions that go in |
 //! | --- | --- |
@@ -15,7 +15,8 @@ use crate::expr::{Expr, RelId};
 use crate::query::walk::PartMut;
 use crate::query::{Body, Distinct, Query, Select, SetOp};
 
-/// Moves into `query`, which the entry `rel` stands for, those of the conditions that can be; the rest are left.
+/// Moves into `query`, which the entry `rel` stands for, those of the conditions that can be; the
+/// rest are left.
 pub(super) fn push_down(query: &mut Query, rel: RelId, conditions: &mut Vec<Expr>) {
     let mut moved = Vec::new();
     conditions.retain(|condition| {

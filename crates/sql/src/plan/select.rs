@@ -18,7 +18,8 @@ use super::{
 use crate::expr::{Expr, SortKey, Var, system};
 use crate::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Select, SetOp};
 
-/// The sides of a query that is no more than a UNION, in one whose equal rows count each (`all`) or once.
+/// The sides of a query that is no more than a UNION, in one whose equal rows count each (`all`) or
+/// once.
 fn union_sides(query: &Query, all: bool) -> Option<[&Query; 2]> {
     let plain = query.order.is_empty()
         && query.limit.is_none()
@@ -110,7 +111,8 @@ impl Planner<'_> {
         }
     }
 
-    /// UNIONs of UNIONs as one `Append`, rows that are equal left out above it where they count once.
+    /// UNIONs of UNIONs as one `Append`, rows that are equal left out above it where they count
+    /// once.
     fn union_chain(
         &mut self,
         query: &Query,
@@ -605,7 +607,8 @@ pub(super) fn output_columns(query: &Query) -> Vec<OutputColumn> {
         .collect()
 }
 
-/// What a client is told of an output column: where it comes from, if it is a table's column as it is.
+/// What a client is told of an output column: where it comes from, if it is a table's column as it
+/// is.
 pub(super) fn output_column(name: &str, expr: &Expr, from: &[FromItem]) -> OutputColumn {
     let mut column = OutputColumn {
         name: name.to_owned(),

@@ -1,8 +1,9 @@
 //! The share of rows that a condition lets through.
 //!
-//! A condition is looked at either from one relation, for which the columns of all others are values that are not known yet, or
-//! from nowhere: then an equality between columns of two relations is a share of their pairs. What nothing is known of is
-//! guessed as PostgreSQL guesses it.
+//! A condition is looked at either from one relation, for which the columns of all others are
+//! values that are not known yet, or from nowhere: then an equality between columns of two
+//! relations is a share of their pairs. What nothing is known of is guessed as PostgreSQL guesses
+//! it.
 
 use std::cell::OnceCell;
 
@@ -58,7 +59,8 @@ impl Planner<'_> {
         }
     }
 
-    /// What is known of an expression that is a column of a table; of `about`'s alone, if that is said.
+    /// What is known of an expression that is a column of a table; of `about`'s alone, if that is
+    /// said.
     pub(super) fn facts(&self, expr: &Expr, about: Option<RelId>) -> Option<Facts<'_>> {
         match expr {
             Expr::Var(var) if about.is_none_or(|rel| rel == var.rel) => {

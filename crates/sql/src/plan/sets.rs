@@ -21,7 +21,8 @@ pub(super) fn are_nested(exprs: &[Expr]) -> bool {
     exprs.iter().any(inside)
 }
 
-/// Puts a column of `rel` in the place of each outermost set below (or at) `e`, and the set into `sets`.
+/// Puts a column of `rel` in the place of each outermost set below (or at) `e`, and the set into
+/// `sets`.
 fn take_out(e: &mut Expr, rel: RelId, sets: &mut Vec<Expr>) {
     if !e.is_set() {
         return e.for_each_child_mut(&mut |child| take_out(child, rel, sets));

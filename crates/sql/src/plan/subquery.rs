@@ -1,4 +1,5 @@
-//! Subqueries in conditions: joins where SQL's three values allow it, else plans that expressions call.
+//! Subqueries in conditions: joins where SQL's three values allow it, else plans that expressions
+//! call.
 
 use throng_types::Result;
 
@@ -96,8 +97,8 @@ pub(super) fn trim_exists(query: &mut BoundQuery) {
 }
 
 impl Planner<'_> {
-    /// Takes out of the conjuncts those that can be semi- and anti-joins of the relations in `local`. `present`: items none of
-    /// which may be missing from a row.
+    /// Takes out of the conjuncts those that can be semi- and anti-joins of the relations in
+    /// `local`. `present`: items none of which may be missing from a row.
     pub(super) fn semi_joins(
         &self,
         conditions: Vec<Expr>,
@@ -171,7 +172,8 @@ impl Planner<'_> {
         volatile.then_some(VolatileSubPlan { ctes })
     }
 
-    /// The WITH queries of the right side of a join that read the left row, if one of them is volatile.
+    /// The WITH queries of the right side of a join that read the left row, if one of them is
+    /// volatile.
     pub(super) fn volatile_ctes(&self, right: &Plan, left: &Columns) -> Vec<u32> {
         let of_left = |(_, var): &(ParamId, Var)| left.get(var.rel, var.column).is_some();
         let all = self.shared.iter().zip(self.ctes.iter());
@@ -240,8 +242,8 @@ fn semi_join(condition: &Expr, local: &[RelId], present: &[&FromItem]) -> Option
     }
 }
 
-/// Whether an IN is true or false of every row: both sides are columns declared NOT NULL, of tables that are not missing. Then a row
-/// without a partner is one of which NOT IN is true.
+/// Whether an IN is true or false of every row: both sides are columns declared NOT NULL, of tables
+/// that are not missing. Then a row without a partner is one of which NOT IN is true.
 fn is_never_unknown(
     query: &Query,
     left: &[Expr],
@@ -330,7 +332,8 @@ fn any(
 
 fn exists(query: &Query, kind: JoinKind, local: &[RelId]) -> Option<SemiJoin> {
     let select = bare_select(query)?;
-    // A lateral reference from inside FROM would have to be computed for each row: a subplan does that.
+    // A lateral reference from inside FROM would have to be computed for each row: a subplan does
+    // that.
     let mut from_refers = false;
     for item in &select.from {
         item.for_each_expr(&mut |e| {

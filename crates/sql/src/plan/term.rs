@@ -1,7 +1,8 @@
 //! What an index's expressions and its condition have to do with the conditions of a query.
 //!
-//! A partial index serves a query whose conditions imply the index's: each of its conjuncts is one of them, or follows from
-//! one: a comparison with a constant from a narrower one, IS NOT NULL from anything that is not true of NULL.
+//! A partial index serves a query whose conditions imply the index's: each of its conjuncts is one
+//! of them, or follows from one: a comparison with a constant from a narrower one, IS NOT NULL from
+//! anything that is not true of NULL.
 
 use std::cmp::Ordering;
 
@@ -25,7 +26,8 @@ pub(super) struct Served {
 }
 
 impl Planner<'_> {
-    /// The index's expressions over the entry; none where the index does not have all rows that the conditions ask for.
+    /// The index's expressions over the entry; none where the index does not have all rows that the
+    /// conditions ask for.
     pub(super) fn terms(
         &self,
         source: &TableRef<'_>,
@@ -52,7 +54,8 @@ impl Planner<'_> {
         if !implied(&predicate, conditions, &self.ctx.eval) {
             return None;
         }
-        // A row that is locked or written is looked at again if it has changed, and may have left the index then.
+        // A row that is locked or written is looked at again if it has changed, and may have left
+        // the index then.
         if !self.needed_columns(source.rel).contains(&system::CTID) {
             let known = [predicate];
             let said = |at: &usize| implied(&conditions[*at], &known, &self.ctx.eval);

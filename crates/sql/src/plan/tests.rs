@@ -1,4 +1,5 @@
-//! Plans of statements that everybody knows, over tables of their sizes: TPC-C's, TPC-H's, a join of ten tables.
+//! Plans of statements that everybody knows, over tables of their sizes: TPC-C's, TPC-H's, a join
+//! of ten tables.
 
 use throng_types::Datum;
 
@@ -6,7 +7,8 @@ use super::{Node, Plan, PlannedStatement};
 use crate::query::JoinKind;
 use crate::testing::Workbench;
 
-/// The shape of a plan: `hash(semi, orders, lineitem[lineitem_pkey])`; an index after the table that it leads to.
+/// The shape of a plan: `hash(semi, orders, lineitem[lineitem_pkey])`; an index after the table
+/// that it leads to.
 fn shape(plan: &Plan) -> String {
     let joined = |name: &str, kind: JoinKind, left: &Plan, right: &Plan| {
         let kind = match kind {

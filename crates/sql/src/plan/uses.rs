@@ -1,12 +1,13 @@
-//! Which relations a statement has open while it runs: what it scans, and what it writes with all indexes.
+//! Which relations a statement has open while it runs: what it scans, and what it writes with all
+//! indexes.
 
 use throng_types::Oid;
 
 use super::{Node, Plan, PlannedStatement, TableLock};
 
 impl PlannedStatement {
-    /// Whether a run of it reads or writes the table. A partitioned table that is only read through its partitions is not used
-    /// itself.
+    /// Whether a run of it reads or writes the table. A partitioned table that is only read through
+    /// its partitions is not used itself.
     pub fn uses_table(&self, table: Oid) -> bool {
         self.writes_table(table)
             || self.scans(&|node| match node {

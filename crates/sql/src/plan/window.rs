@@ -3,8 +3,8 @@
 //! ```text
 //! … ─► Project (the row, then what windows partition and order by) ─► Sort ─► Window w1 ─► Sort, unless in order ─► Window w2 …
 //! ```
-//! Each operator adds its values at the row's end. Windows go in PostgreSQL's order: one whose order begins with
-//! another's comes first, so that the other needs no sort.
+//! Each operator adds its values at the row's end. Windows go in PostgreSQL's order: one whose
+//! order begins with another's comes first, so that the other needs no sort.
 
 use std::cmp::Ordering;
 
@@ -79,8 +79,8 @@ impl Windowed {
 /// By what number, direction and place of NULLs a window's rows are sorted.
 pub(super) type Ranks = Vec<(usize, bool, bool)>;
 
-/// For each of the query's windows what decides when its turn is: its sort order, in the numbers that PostgreSQL gives
-/// the query's sort expressions one after the other.
+/// For each of the query's windows what decides when its turn is: its sort order, in the numbers
+/// that PostgreSQL gives the query's sort expressions one after the other.
 pub(super) fn sort_ranks(query: &Query, select: &Select) -> Vec<Ranks> {
     if select.windows.is_empty() {
         return Vec::new();
@@ -88,7 +88,8 @@ pub(super) fn sort_ranks(query: &Query, select: &Select) -> Vec<Ranks> {
     let ranks = sort_expressions(query, select);
     let rank = |key: SortKey| {
         let number = ranks.iter().position(|e| *e == key.expr).unwrap_or(0);
-        // PostgreSQL compares the operators' oids: those of > are greater; then NULLS FIRST goes first.
+        // PostgreSQL compares the operators' oids: those of > are greater; then NULLS FIRST goes
+        // first.
         (number, key.descending, !key.nulls_first)
     };
     let ranks_of = |w: &Window| sort_order(w).into_iter().map(rank).collect();
@@ -179,8 +180,8 @@ fn collect_calls(exprs: &[&mut Expr]) -> Vec<WindowCall> {
 }
 
 impl Planner<'_> {
-    /// Computes the window functions in `exprs`, which are then read from the row. `windows`: the query's, with `ranks`
-    /// of what they had been before grouping (see [`sort_ranks`]).
+    /// Computes the window functions in `exprs`, which are then read from the row. `windows`: the
+    /// query's, with `ranks` of what they had been before grouping (see [`sort_ranks`]).
     pub(super) fn windows(
         &mut self,
         mut built: Built,

@@ -33,7 +33,8 @@ impl CteBody {
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
     work_table: u32,
-    /// The entry whose one column is the number of the step: plans that read the work table depend on it.
+    /// The entry whose one column is the number of the step: plans that read the work table depend
+    /// on it.
     counter: RelId,
     cost: Cost,
 }
@@ -122,7 +123,8 @@ impl Planner<'_> {
             && cte.materialized != Some(true)
             && match &cte.body {
                 CteBody::Query(_) => cte.body.is_steady(),
-                // Its rows pass on; but where the reader may be run again it should not recur again.
+                // Its rows pass on; but where the reader may be run again it should not recur
+                // again.
                 CteBody::Recursive { .. } => self.frames.is_empty(),
                 CteBody::Write(_) => false,
             };
@@ -160,10 +162,11 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans the WITH queries that write: those that are run before the statement, and those after it.
+    /// Plans the WITH queries that write: those that are run before the statement, and those after
+    /// it.
     ///
-    /// What a statement that writes does not read is run after it, the last first: that is PostgreSQL's order, and shows
-    /// where two writes change one row.
+    /// What a statement that writes does not read is run after it, the last first: that is
+    /// PostgreSQL's order, and shows where two writes change one row.
     pub(super) fn writes(&mut self, kind: &QueryKind) -> Result<(Vec<WithWrite>, Vec<WithWrite>)> {
         let ctes = self.ctes.clone();
         let is_write = |at: &usize| matches!(ctes[*at].body, CteBody::Write(_));

@@ -281,7 +281,8 @@ impl Planner<'_> {
         })))
     }
 
-    /// Locks the leaves that a changed row may go to: all of them, where its partition key changes or triggers may change it.
+    /// Locks the leaves that a changed row may go to: all of them, where its partition key changes
+    /// or triggers may change it.
     fn lock_destinations(&mut self, routing: &Routing, set: &[(u16, Expr)], family: &Family) {
         let catalog = self.ctx.catalog;
         let top = &routing.table;

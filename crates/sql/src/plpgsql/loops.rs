@@ -58,7 +58,8 @@ impl Body<'_> {
         Ok(())
     }
 
-    /// The body of a loop that goes through values; `next` makes the instruction that takes the next one.
+    /// The body of a loop that goes through values; `next` makes the instruction that takes the
+    /// next one.
     fn state_body(
         &mut self,
         label: Option<String>,

@@ -1,8 +1,9 @@
 //! PL/pgSQL: bodies read into flat code.
 //!
-//! A body is read once into instructions with jumps ([`Code`]); its expressions and SQL statements are kept as text with the
-//! names that are in sight there, and are bound when they first run, with variables as parameters. Which name is whose is decided
-//! while the body is read, as PostgreSQL does, so a statement can be told from an assignment.
+//! A body is read once into instructions with jumps ([`Code`]); its expressions and SQL statements
+//! are kept as text with the names that are in sight there, and are bound when they first run, with
+//! variables as parameters. Which name is whose is decided while the body is read, as PostgreSQL
+//! does, so a statement can be told from an assignment.
 
 mod code;
 mod condition;

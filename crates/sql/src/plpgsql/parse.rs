@@ -52,7 +52,8 @@ impl Signature {
     }
 }
 
-/// Reads a body. Errors have their places in `text`, in bytes from 1; where they have none, the line is the second of the pair.
+/// Reads a body. Errors have their places in `text`, in bytes from 1; where they have none, the
+/// line is the second of the pair.
 pub fn parse_body(
     text: &str,
     signature: &Signature,
@@ -515,8 +516,8 @@ impl<'a> Body<'a> {
         parse::check_statement(text).map_err(|e| shifted(e, at, 0))
     }
 
-    /// The text up to one of these words or signs outside of parentheses, which is left to be taken; `expected` is what is
-    /// said to be missing.
+    /// The text up to one of these words or signs outside of parentheses, which is left to be
+    /// taken; `expected` is what is said to be missing.
     pub fn text_until(
         &mut self,
         expression: bool,
@@ -586,7 +587,8 @@ impl<'a> Body<'a> {
     }
 }
 
-/// An error about a text that stands at `at` of the body and was read with so many characters before it.
+/// An error about a text that stands at `at` of the body and was read with so many characters
+/// before it.
 pub(super) fn shifted(mut e: Error, at: u32, lead: u32) -> Error {
     let fields = e.fields_mut();
     fields.position = fields

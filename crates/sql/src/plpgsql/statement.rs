@@ -527,7 +527,8 @@ impl Body<'_> {
         Ok(())
     }
 
-    /// Ends what is left on the way to something around: the loops inside it, and the blocks' subtransactions.
+    /// Ends what is left on the way to something around: the loops inside it, and the blocks'
+    /// subtransactions.
     fn unwind_to(&mut self, depth: usize, exits: bool, line: u32, what: &'static str) {
         for at in (depth..self.around.len()).rev() {
             match self.around[at].kind {

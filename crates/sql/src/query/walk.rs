@@ -171,7 +171,8 @@ impl Expr {
 }
 
 impl BoundQuery {
-    /// Calls `f` on everything the statement is made of, its WITH queries and what views in it are made of included.
+    /// Calls `f` on everything the statement is made of, its WITH queries and what views in it are
+    /// made of included.
     pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
         for cte in &mut self.ctes {
             if let CteBody::Write(kind) = &mut cte.body {

@@ -1,7 +1,9 @@
-//! Settings of PostgreSQL that steer nothing here. Each is known, shown and checked as PostgreSQL's is.
+//! Settings of PostgreSQL that steer nothing here. Each is known, shown and checked as PostgreSQL's
+//! is.
 //!
-//! One that is *free* tunes what there is not: any value is taken, with a NOTICE where it is another than
-//! the one in force. One that is *fixed* would promise something: only its one value is taken.
+//! One that is *free* tunes what there is not: any value is taken, with a NOTICE where it is
+//! another than the one in force. One that is *fixed* would promise something: only its one value
+//! is taken.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

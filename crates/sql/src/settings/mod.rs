@@ -1,4 +1,5 @@
-//! Settings: what exists ([`registry`]), what values mean ([`value`]), and a session's own values with their undo.
+//! Settings: what exists ([`registry`]), what values mean ([`value`]), and a session's own values
+//! with their undo.
 //!
 //! ```text
 //! SET x = 1;                 BEGIN; SET x = 2; SET LOCAL x = 3; COMMIT;      x is 2
@@ -80,12 +81,14 @@ fn list_of(name: &str) -> List {
     }
 }
 
-/// Whether a setting is a list of names, each of which is shown by itself where its definition is written out.
+/// Whether a setting is a list of names, each of which is shown by itself where its definition is
+/// written out.
 pub fn is_list_of_names(name: &str) -> bool {
     list_of(name) == List::Names
 }
 
-/// Whether only those may see a setting who have the privileges of `pg_read_all_settings`: it tells of the machine.
+/// Whether only those may see a setting who have the privileges of `pg_read_all_settings`: it tells
+/// of the machine.
 pub fn is_private(name: &str) -> bool {
     const PRIVATE: [&str; 10] = [
         "config_file",
@@ -125,7 +128,8 @@ pub fn joined(name: &str, values: Vec<String>) -> Result<String> {
     }
 }
 
-/// Whether a value may be kept for a setting, to be set whenever a function runs or a session begins; `superuser`: whoever keeps it.
+/// Whether a value may be kept for a setting, to be set whenever a function runs or a session
+/// begins; `superuser`: whoever keeps it.
 ///
 /// # Errors
 /// 42704, 22023, 42501 and 55P02, as SET would give them.
@@ -455,7 +459,8 @@ impl SessionSettings {
         });
     }
 
-    /// A setting without effect: its value is checked and kept, and the client told of the first that is new.
+    /// A setting without effect: its value is checked and kept, and the client told of the first
+    /// that is new.
     fn set_inert(
         &mut self,
         inert: &'static Inert,
@@ -602,11 +607,13 @@ impl SessionSettings {
             return;
         }
         let log = std::mem::take(&mut self.undo);
-        // What was set for the session is there; only what was set for the transaction is taken back.
+        // What was set for the session is there; only what was set for the transaction is taken
+        // back.
         if log.iter().all(|entry| entry.scope() == Scope::Session) {
             return;
         }
-        // For each setting touched: the value before the transaction, or the last one set for the session.
+        // For each setting touched: the value before the transaction, or the last one set for the
+        // session.
         let mut known: BTreeMap<Id, (Value, Source)> = BTreeMap::new();
         let mut custom: BTreeMap<String, Option<String>> = BTreeMap::new();
         for entry in log {

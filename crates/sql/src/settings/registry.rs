@@ -1,6 +1,8 @@
-//! Every setting there is: PostgreSQL's names, units, limits and defaults where PostgreSQL has the thing.
+//! Every setting there is: PostgreSQL's names, units, limits and defaults where PostgreSQL has the
+//! thing.
 //!
-//! An entry marked *told* has no effect but to be shown: clients ask for it, and its one value says how we behave.
+//! An entry marked *told* has no effect but to be shown: clients ask for it, and its one value says
+//! how we behave.
 
 use super::value::{Kind, Unit};
 

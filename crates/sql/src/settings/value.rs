@@ -1,4 +1,5 @@
-//! What a setting's value may be, and how it is written: units as PostgreSQL spells them, names canonicalised.
+//! What a setting's value may be, and how it is written: units as PostgreSQL spells them, names
+//! canonicalised.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};
@@ -331,7 +332,8 @@ pub fn any_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A character set that there is a conversion for: 22023 for others, 0A000 for those that have none.
+/// A character set that there is a conversion for: 22023 for others, 0A000 for those that have
+/// none.
 fn charset(name: &str, text: &str) -> Result<String> {
     let charset = Charset::named(text).ok_or_else(|| invalid(name, text))?;
     if !charset.is_converted() {
@@ -345,7 +347,8 @@ fn charset(name: &str, text: &str) -> Result<String> {
     Ok(charset.name().to_owned())
 }
 
-/// Aspects of a connection, or a boolean for those that PostgreSQL told of before there were aspects.
+/// Aspects of a connection, or a boolean for those that PostgreSQL told of before there were
+/// aspects.
 pub fn log_connections(text: &str) -> Result<String, String> {
     const ASPECTS: [&str; 4] = ["receipt", "authentication", "authorization", "all"];
     if text.trim().is_empty() || parse_bool(text) == Some(false) {
@@ -362,7 +365,8 @@ pub fn log_connections(text: &str) -> Result<String, String> {
     }
 }
 
-/// A style and a field order, in either order; what is not said stays, but that German dates begin with the day.
+/// A style and a field order, in either order; what is not said stays, but that German dates begin
+/// with the day.
 pub fn date_style(text: &str, current: &str) -> Result<String, String> {
     let (mut style, mut order) = (None, None);
     let mut conflicting = false;
@@ -397,8 +401,8 @@ pub fn date_style(text: &str, current: &str) -> Result<String, String> {
     Ok(format!("{}, {order}", style.unwrap_or(current_style)))
 }
 
-/// A zone by its IANA name, hours east of Greenwich, an interval (`INTERVAL '05:30'`), or POSIX's form, whose sign goes the other
-/// way.
+/// A zone by its IANA name, hours east of Greenwich, an interval (`INTERVAL '05:30'`), or POSIX's
+/// form, whose sign goes the other way.
 pub fn time_zone(text: &str) -> Result<String, String> {
     if text.eq_ignore_ascii_case("default") || text.eq_ignore_ascii_case("local") {
         return Ok("GMT".to_owned());
@@ -479,8 +483,8 @@ fn cut(name: &mut String) {
     }
 }
 
-/// The names of a comma-separated list, as PostgreSQL's `SplitIdentifierString` finds them: unquoted ones end at a space and are
-/// folded to lower case.
+/// The names of a comma-separated list, as PostgreSQL's `SplitIdentifierString` finds them:
+/// unquoted ones end at a space and are folded to lower case.
 pub fn split_names(text: &str) -> Option<Vec<String>> {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c');
     let mut names = Vec::new();

@@ -6,8 +6,8 @@
 //! | [`ByCas`] | a compare-and-swap, tried until it succeeds: the default | a change | from 9.5: `LWLockAttemptLock` |
 //! | [`ByAdd`] | as [`ByCas`] | adding itself, looking afterwards, and undoing it if it may not | the change tried on Power8 |
 //!
-//! What the states mean, who sleeps on which and who wakes whom is the same in all of them, and so is the optimistic
-//! read, which changes nothing.
+//! What the states mean, who sleeps on which and who wakes whom is the same in all of them, and so
+//! is the optimistic read, which changes nothing.
 
 use super::{LOCKED, ONE_SHARED};
 use crate::atomic::{AtomicU64, Ordering};
@@ -16,11 +16,13 @@ use crate::lab::{self, LatchForm};
 
 /// One way of changing a latch's word. The forms may not be mixed on one word.
 pub trait RawLatch: 'static {
-    /// Whether a reader counts itself first and looks afterwards: see [`add_shared`](Self::add_shared).
+    /// Whether a reader counts itself first and looks afterwards: see
+    /// [`add_shared`](Self::add_shared).
     fn adds_first() -> bool;
 
-    /// Replaces the word by `next` of it, in one step with respect to all other changes. `Ok` is what was replaced;
-    /// `Err` the word for which `next` had nothing. `next` may be asked several times, and must not panic.
+    /// Replaces the word by `next` of it, in one step with respect to all other changes. `Ok` is
+    /// what was replaced; `Err` the word for which `next` had nothing. `next` may be asked several
+    /// times, and must not panic.
     ///
     /// `order` is the least that holds of a change that was made.
     fn change(
@@ -74,8 +76,9 @@ impl RawLatch for ByCas {
 
 /// A reader adds itself, looks, and takes itself off again if it may not enter.
 ///
-/// An add never fails, where a compare-and-swap starts over whenever another reader was quicker. The price: for a
-/// moment the word counts a holder that is none, and a writer may find it occupied that is free.
+/// An add never fails, where a compare-and-swap starts over whenever another reader was quicker.
+/// The price: for a moment the word counts a holder that is none, and a writer may find it occupied
+/// that is free.
 #[derive(Debug)]
 pub enum ByAdd {}
 
@@ -118,7 +121,8 @@ impl RawLatch for UnderSpin {
     ) -> Result<u64, u64> {
         let seen = bit::lock(word, LOCKED, "latch");
         let next = next(seen);
-        // Nobody else stores while the bit is ours, and the bit goes with the store. Release: as strong as any asked for.
+        // Nobody else stores while the bit is ours, and the bit goes with the store. Release: as
+        // strong as any asked for.
         word.store(next.unwrap_or(seen), Ordering::Release);
         next.map(|_| seen).ok_or(seen)
     }

@@ -1,5 +1,5 @@
-//! The latch's rules, one thread at a time, and a storm of threads over real futexes. (The interleavings are
-//! the loom models' business.)
+//! The latch's rules, one thread at a time, and a storm of threads over real futexes. (The
+//! interleavings are the loom models' business.)
 
 use super::*;
 use std::sync::atomic::AtomicBool;

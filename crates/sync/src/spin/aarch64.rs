@@ -1,5 +1,6 @@
-//! The forms of the case of Greenplum on Kunpeng, instruction by instruction: what the compiler makes of an atomic depends on
-//! its version and flags, and the difference between these is what the case is about.
+//! The forms of the case of Greenplum on Kunpeng, instruction by instruction: what the compiler
+//! makes of an atomic depends on its version and flags, and the difference between these is what
+//! the case is about.
 //!
 //! | form | instructions | what it is |
 //! |---|---|---|
@@ -22,9 +23,10 @@ impl RawSpin for LlscFull {
     #[inline]
     fn try_lock(word: &AtomicU32) -> bool {
         let old: u32;
-        // SAFETY: the pointer is to a live, aligned word that is only used atomically; the two instructions read and write
-        // it and nothing else, and touch no stack and no flags. The barrier keeps what follows behind the store, as Acquire
-        // asks; memory is not declared untouched, so the compiler keeps its accesses on their side, too.
+        // SAFETY: the pointer is to a live, aligned word that is only used atomically; the two
+        // instructions read and write it and nothing else, and touch no stack and no flags. The
+        // barrier keeps what follows behind the store, as Acquire asks; memory is not declared
+        // untouched, so the compiler keeps its accesses on their side, too.
         unsafe {
             asm!(
                 "2: ldxr {old:w}, [{word}]",
@@ -52,8 +54,8 @@ impl RawSpin for Llsc {
     #[inline]
     fn try_lock(word: &AtomicU32) -> bool {
         let old: u32;
-        // SAFETY: as in `LlscFull`; the load acquires, so what follows stays behind it. A reservation that is left when the
-        // lock is held is cleared.
+        // SAFETY: as in `LlscFull`; the load acquires, so what follows stays behind it. A
+        // reservation that is left when the lock is held is cleared.
         unsafe {
             asm!(
                 "2: ldaxr {old:w}, [{word}]",
@@ -84,8 +86,8 @@ impl RawSpin for Lse {
     #[inline]
     fn try_lock(word: &AtomicU32) -> bool {
         let old: u32;
-        // SAFETY: as in `LlscFull`; the swap acquires. That the processor has the instruction is made sure of where the form
-        // is chosen (`SpinForm::is_available`).
+        // SAFETY: as in `LlscFull`; the swap acquires. That the processor has the instruction is
+        // made sure of where the form is chosen (`SpinForm::is_available`).
         unsafe {
             asm!(
                 ".arch_extension lse",

@@ -83,7 +83,8 @@ impl Patience {
     }
 }
 
-/// The same for every wait: 31 pauses in doubling rounds, 16 yields, then sleeps from 10 µs to 1 ms.
+/// The same for every wait: 31 pauses in doubling rounds, 16 yields, then sleeps from 10 µs to 1
+/// ms.
 #[derive(Default)]
 pub struct Fixed {
     spin: SpinWait,
@@ -103,12 +104,14 @@ impl BackOff for Fixed {
     }
 }
 
-/// Learns how long spinning pays, as PostgreSQL's `s_lock.c` does: each thread keeps its number of tries before a
-/// delay. A wait that ended without a delay raises it by 100, one that had to delay lowers it by 1: where the holder
-/// runs on another core it climbs to 1,000, on a machine of one core it sinks to 10.
+/// Learns how long spinning pays, as PostgreSQL's `s_lock.c` does: each thread keeps its number of
+/// tries before a delay. A wait that ended without a delay raises it by 100, one that had to delay
+/// lowers it by 1: where the holder runs on another core it climbs to 1,000, on a machine of one
+/// core it sinks to 10.
 ///
-/// Two differences from `s_lock.c`: the first 16 delays yield instead of sleeping a millisecond, and nobody gives up
-/// ("stuck spinlock detected"), because a holder here is a thread of this process and cannot have died.
+/// Two differences from `s_lock.c`: the first 16 delays yield instead of sleeping a millisecond,
+/// and nobody gives up ("stuck spinlock detected"), because a holder here is a thread of this
+/// process and cannot have died.
 pub struct Adaptive {
     spins: u32,
     spins_per_delay: u32,

@@ -9,10 +9,12 @@ struct Hook {
 
 static HOOK: OnceLock<Hook> = OnceLock::new();
 
-/// From now on every wait for a spinlock calls `begin`, and when it has the lock `end` with the lock's name and what
-/// `begin` returned. A lock that is free when it is wanted calls neither. The first caller's hook stays; says whether this was the first.
+/// From now on every wait for a spinlock calls `begin`, and when it has the lock `end` with the
+/// lock's name and what `begin` returned. A lock that is free when it is wanted calls neither. The
+/// first caller's hook stays; says whether this was the first.
 ///
-/// The hook runs between two tries of a thread that is about to hold a spinlock: it must be short and must not wait.
+/// The hook runs between two tries of a thread that is about to hold a spinlock: it must be short
+/// and must not wait.
 pub fn set_contention_hook(begin: fn() -> u64, end: fn(&'static str, u64)) -> bool {
     HOOK.set(Hook { begin, end }).is_ok()
 }

@@ -71,8 +71,8 @@ impl RawSpin for Tas {
 
     #[inline]
     fn try_lock(word: &AtomicU32) -> bool {
-        // In a model each swap in vain would be one more value to read, without end: there it is left out, as what it
-        // writes is there already.
+        // In a model each swap in vain would be one more value to read, without end: there it is
+        // left out, as what it writes is there already.
         if cfg!(loom) {
             return Cas::try_lock(word);
         }
@@ -94,7 +94,8 @@ impl RawSpin for Ttas {
     }
     #[inline]
     fn try_again(word: &AtomicU32) -> bool {
-        // In a model the test may answer from the past for ever: there it is made, and not believed.
+        // In a model the test may answer from the past for ever: there it is made, and not
+        // believed.
         (word.load(Ordering::Relaxed) == FREE || cfg!(loom)) && Tas::try_lock(word)
     }
 }

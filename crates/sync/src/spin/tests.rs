@@ -77,9 +77,9 @@ fn a_wait_is_told_and_a_free_lock_is_not() {
     drop(lock.lock());
     assert_eq!(ENDED.load(Ordering::Relaxed), 0);
     let held = lock.lock();
-    // Other tests' locks count too: this waits until one more wait than before is under way, which may be theirs;
-    // so it lets go only when the thread below has surely tried, which its flag and a few yields make likely and
-    // the loop around makes certain.
+    // Other tests' locks count too: this waits until one more wait than before is under way, which
+    // may be theirs; so it lets go only when the thread below has surely tried, which its flag and
+    // a few yields make likely and the loop around makes certain.
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| drop(lock.lock()));
         let before = BEGUN.load(Ordering::Relaxed);

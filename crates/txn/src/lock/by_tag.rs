@@ -1,7 +1,7 @@
 //! What there is by lock: few entries most of the time, many at some.
 //!
-//! A point read locks one relation, and each read does: a few entries are looked at one after the other, which is less work than
-//! hashing. Past [`FEW`] an index by hash is kept beside them.
+//! A point read locks one relation, and each read does: a few entries are looked at one after the
+//! other, which is less work than hashing. Past [`FEW`] an index by hash is kept beside them.
 
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};

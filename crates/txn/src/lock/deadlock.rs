@@ -1,19 +1,22 @@
 //! Who waits for whom, and whether that goes in a circle.
 //!
-//! A session that has waited for `deadlock_timeout` looks once whether it is in a circle. Nothing is stopped for that: edges
-//! are read one partition at a time, and a circle found is then looked at a second time.
+//! A session that has waited for `deadlock_timeout` looks once whether it is in a circle. Nothing
+//! is stopped for that: edges are read one partition at a time, and a circle found is then looked
+//! at a second time.
 //!
 //! ```text
 //!   A ──waits for──► B ──► C ──► A         first look: the edges, and each wait's number
 //!                                          second look: the same numbers, the same edges
 //! ```
 //!
-//! Who waits lets go of nothing, so if every wait in the circle was one and the same in both looks, there was a
-//! moment between them at which all of them stood: a deadlock. One search runs at a time and takes its session out of its
-//! queue before it ends, so two members of a circle do not both give up.
+//! Who waits lets go of nothing, so if every wait in the circle was one and the same in both looks,
+//! there was a moment between them at which all of them stood: a deadlock. One search runs at a
+//! time and takes its session out of its queue before it ends, so two members of a circle do not
+//! both give up.
 //!
-//! An edge may come from the queue alone (someone before us asks for a mode that excludes ours, but holds nothing that
-//! does). Then the circle is broken by letting the later one go first, as PostgreSQL does, and nobody gives up.
+//! An edge may come from the queue alone (someone before us asks for a mode that excludes ours, but
+//! holds nothing that does). Then the circle is broken by letting the later one go first, as
+//! PostgreSQL does, and nobody gives up.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -39,7 +42,8 @@ struct Edge {
     blocker: Blocker,
 }
 
-/// Looks whether `me` waits for itself. If so, and the queue cannot be rearranged, calls `give_up` and reports.
+/// Looks whether `me` waits for itself. If so, and the queue cannot be rearranged, calls `give_up`
+/// and reports.
 pub(crate) fn check(core: &Core, me: &Arc<SessionEntry>, give_up: impl FnOnce()) -> Verdict {
     let _one_at_a_time = core.detecting.lock();
     let mut verdict = Verdict::Innocent;
@@ -133,10 +137,11 @@ fn blockers(core: &Core, owners: &HashMap<Xid, u32>, on: &WaitOn) -> Vec<Blocker
     }
 }
 
-/// Who, at the end of the chain of those who wait for each other, keeps a wait from ending: for reports.
+/// Who, at the end of the chain of those who wait for each other, keeps a wait from ending: for
+/// reports.
 ///
-/// Finding a transaction's session means asking all sessions, so a thread does it once in a while only; in between, waits for the
-/// same thing keep the answer they have.
+/// Finding a transaction's session means asking all sessions, so a thread does it once in a while
+/// only; in between, waits for the same thing keep the answer they have.
 pub(crate) fn last_blocker(core: &Core, on: &WaitOn) -> Option<u32> {
     /// A hundred looks a second a thread, of some microseconds with a thousand sessions.
     const PAUSE_NANOS: u64 = 10_000_000;
@@ -206,7 +211,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A circle that begins and ends at `me`, depth first. Not recursive: chains are as long as there are sessions.
+    /// A circle that begins and ends at `me`, depth first. Not recursive: chains are as long as
+    /// there are sessions.
     fn circle_through(&mut self, me: &Arc<SessionEntry>) -> Option<Vec<Edge>> {
         // The way from `me`: at each session, the edges not tried yet.
         let mut path: Vec<(Edge, Vec<Edge>)> = Vec::new();

@@ -1,8 +1,8 @@
 //! Weak relation locks without the lock table.
 //!
-//! A session keeps the weak modes it holds on relations in words of its own; a strong locker raises the relation's counter
-//! and then goes through everybody's words, moving what it finds into the table. A counter is shared by
-//! the relations that hash to it. One word:
+//! A session keeps the weak modes it holds on relations in words of its own; a strong locker raises
+//! the relation's counter and then goes through everybody's words, moving what it finds into the
+//! table. A counter is shared by the relations that hash to it. One word:
 //!
 //! ```text
 //!   63            40 39                8 7      0
@@ -20,10 +20,11 @@
 //!     whether it has it.
 //! ```
 //!
-//! Words are changed by compare-and-swap only, so a mode is at every moment in a word or in the table, and never in
-//! both. The words are as many as the session has needed at once: there is no limit past which a statement
-//! that touches many partitions falls off. After a transaction that needed very many they are counted from none
-//! again, so that strong lockers do not look at its words for ever.
+//! Words are changed by compare-and-swap only, so a mode is at every moment in a word or in the
+//! table, and never in both. The words are as many as the session has needed at once: there is no
+//! limit past which a statement that touches many partitions falls off. After a transaction that
+//! needed very many they are counted from none again, so that strong lockers do not look at its
+//! words for ever.
 
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use throng_types::Oid;
@@ -66,8 +67,9 @@ impl StrongLocks {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct FastWords {
-    /// Words before this one may be in use. Raised before one is used, which a strong locker cannot miss: it reads this
-    /// after raising the counter, as the weak one reads the counter after writing the word.
+    /// Words before this one may be in use. Raised before one is used, which a strong locker cannot
+    /// miss: it reads this after raising the counter, as the weak one reads the counter after
+    /// writing the word.
     high: AtomicU32,
     /// The first, which lie with what else a statement touches of its session.
     near: [AtomicU64; NEAR],
@@ -90,7 +92,8 @@ impl Default for FastGrow {
 pub(crate) enum Fast {
     /// Held, in the word.
     Held,
-    /// A strong locker moved the word to the table, with this mode unless another one's lock excludes it.
+    /// A strong locker moved the word to the table, with this mode unless another one's lock
+    /// excludes it.
     Moved,
     /// Not held: a strong locker is about. The word's earlier modes are where they were.
     Refused,
@@ -198,8 +201,8 @@ impl FastWords {
         });
     }
 
-    /// Calls `adopt` for every word of the relation, with its modes and how to take them from the word: `false` from
-    /// that if the owner was quicker.
+    /// Calls `adopt` for every word of the relation, with its modes and how to take them from the
+    /// word: `false` from that if the owner was quicker.
     fn take(&self, relation: Oid, mut adopt: impl FnMut(ModeMask, &dyn Fn() -> bool)) {
         for word in self.used() {
             // Again, if the owner changed it meanwhile.
@@ -237,7 +240,8 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
-    /// Whatever the order, a weak lock that is held is found by the strong locker, in the table or on its way there.
+    /// Whatever the order, a weak lock that is held is found by the strong locker, in the table or
+    /// on its way there.
     #[test]
     fn loom_a_weak_lock_and_a_strong_one() {
         let mut model = loom::model::Builder::new();

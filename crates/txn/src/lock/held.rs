@@ -1,7 +1,8 @@
 //! The locks a session holds, and the ways it gets and loses them.
 //!
-//! A lock is held for the transaction, or (advisory ones) for the session until it is unlocked as often as it was locked.
-//! The order in which the transaction took its locks is kept: a rollback to a savepoint gives back those taken since.
+//! A lock is held for the transaction, or (advisory ones) for the session until it is unlocked as
+//! often as it was locked. The order in which the transaction took its locks is kept: a rollback to
+//! a savepoint gives back those taken since.
 
 use std::sync::Arc;
 use throng_sync::atomic::{AtomicBool, Ordering};
@@ -214,7 +215,8 @@ fn strong_relation(tag: LockTag, mode: LockMode) -> Option<Oid> {
 }
 
 impl SessionEntry {
-    /// Takes a lock, waiting as `policy` says. `false`: it is not free, and the policy is not to wait.
+    /// Takes a lock, waiting as `policy` says. `false`: it is not free, and the policy is not to
+    /// wait.
     pub async fn lock(
         self: &Arc<Self>,
         tag: LockTag,
@@ -279,7 +281,8 @@ impl SessionEntry {
         let outcome = self
             .fast
             .acquire(word, relation, held.in_word, mode, &self.core().strong);
-        // Moved by one strong locker while another held the lock already: it was not there to be had.
+        // Moved by one strong locker while another held the lock already: it was not there to be
+        // had.
         let moved_in_vain =
             outcome == Fast::Moved && !self.core().locks.holds(self.pid(), tag, mode);
         let outcome = match moved_in_vain {
@@ -319,8 +322,8 @@ impl SessionEntry {
         Ok(())
     }
 
-    /// Waits until those who hold a mode that `mode` excludes have given it up; who comes after them is not waited for, and nobody
-    /// waits for us.
+    /// Waits until those who hold a mode that `mode` excludes have given it up; who comes after
+    /// them is not waited for, and nobody waits for us.
     pub(crate) async fn wait_for_holders(
         self: &Arc<Self>,
         tag: LockTag,
@@ -338,7 +341,8 @@ impl SessionEntry {
     async fn wait_in_queue(self: &Arc<Self>, on: WaitOn) -> Result<()> {
         let ticket = Ticket::new(self, on.clone());
         let look = || -> Verdict { deadlock::check(self.core(), self, || ticket.give_up()) };
-        // Two who hold a lock and both ask for more of it wait for each other from the start: the second gives up at once.
+        // Two who hold a lock and both ask for more of it wait for each other from the start: the
+        // second gives up at once.
         if on.node().asks_for_more
             && let Verdict::Deadlock(error) = look()
         {

@@ -1,4 +1,5 @@
-//! Heavyweight locks: PostgreSQL's eight modes, held for as long as a transaction lives, waited for without a thread.
+//! Heavyweight locks: PostgreSQL's eight modes, held for as long as a transaction lives, waited for
+//! without a thread.
 //!
 //! ```text
 //!   Txn::lock ──► held already? ──► done                       held.rs    (the session's own list)
@@ -12,8 +13,9 @@
 //!         granted · cancelled · lock_timeout · after deadlock_timeout: a walk over who waits for whom   deadlock.rs
 //! ```
 //!
-//! Waits for a transaction's end (a row it wrote or locked) have their own table, [`xid`], because every writing
-//! transaction would otherwise have to take a lock on itself that hardly anybody ever asks for.
+//! Waits for a transaction's end (a row it wrote or locked) have their own table, [`xid`], because
+//! every writing transaction would otherwise have to take a lock on itself that hardly anybody ever
+//! asks for.
 
 mod by_tag;
 pub(crate) mod deadlock;

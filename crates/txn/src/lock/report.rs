@@ -1,4 +1,5 @@
-//! `log_lock_waits`: what the server's log is told of waits that last, in PostgreSQL's words (`ProcSleep` in `proc.c`).
+//! `log_lock_waits`: what the server's log is told of waits that last, in PostgreSQL's words
+//! (`ProcSleep` in `proc.c`).
 //!
 //! ```text
 //!   asleep ── deadlock_timeout ──► looked for a circle

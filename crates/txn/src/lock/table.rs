@@ -1,11 +1,13 @@
 //! The lock table: who holds what, who waits for it, in which order.
 //!
-//! Split by the tag's hash, so that sessions that lock different things do not meet. A lock's state lives as long as somebody
-//! holds it or waits for it. Waiters are served in order of arrival, with PostgreSQL's one exception: who already holds the
-//! lock in a mode that an earlier waiter has to wait for goes before that waiter (there would be a deadlock otherwise).
-//! Whoever releases grants: a waiter wakes up holding the lock, and nobody can take it from under its nose.
+//! Split by the tag's hash, so that sessions that lock different things do not meet. A lock's state
+//! lives as long as somebody holds it or waits for it. Waiters are served in order of arrival, with
+//! PostgreSQL's one exception: who already holds the lock in a mode that an earlier waiter has to
+//! wait for goes before that waiter (there would be a deadlock otherwise). Whoever releases grants:
+//! a waiter wakes up holding the lock, and nobody can take it from under its nose.
 //!
-//! A watcher wants nothing but to see those go who held a lock when it came ([`LockTable::watch`]): it stands in nobody's way.
+//! A watcher wants nothing but to see those go who held a lock when it came ([`LockTable::watch`]):
+//! it stands in nobody's way.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -223,7 +225,8 @@ impl LockTable {
         Some(node)
     }
 
-    /// Waits for nothing but that everybody else who holds a mode that `mode` excludes gives it up. `None`: nobody does.
+    /// Waits for nothing but that everybody else who holds a mode that `mode` excludes gives it up.
+    /// `None`: nobody does.
     pub(crate) fn watch(&self, pid: u32, tag: LockTag, mode: LockMode) -> Option<Arc<WaitNode>> {
         let mut partition = self.partition(&tag).lock();
         let state = partition.get_mut(&tag)?;
@@ -323,10 +326,11 @@ impl LockTable {
         result
     }
 
-    /// Moves a lock from a session's own words into the table, if `still_there` says it is ours to move.
+    /// Moves a lock from a session's own words into the table, if `still_there` says it is ours to
+    /// move.
     ///
-    /// A mode that somebody's lock excludes was not held: who has that lock had moved all that was. Its owner is about to look
-    /// whether he may have it, and finds that he may not.
+    /// A mode that somebody's lock excludes was not held: who has that lock had moved all that was.
+    /// Its owner is about to look whether he may have it, and finds that he may not.
     pub(crate) fn adopt(
         &self,
         pid: u32,
@@ -334,7 +338,8 @@ impl LockTable {
         mask: ModeMask,
         still_there: impl FnOnce() -> bool,
     ) {
-        // With the partition held: the owner who finds its word gone comes here, and must find the lock.
+        // With the partition held: the owner who finds its word gone comes here, and must find the
+        // lock.
         let mut partition = self.partition(&tag).lock();
         if still_there() {
             let state = partition.entry(tag).or_default();

@@ -107,7 +107,8 @@ impl WaitOn {
         }
     }
 
-    /// A transaction is waited for because of a row: that is what it is counted under, where it is known.
+    /// A transaction is waited for because of a row: that is what it is counted under, where it is
+    /// known.
     pub(crate) fn event(&self) -> (WaitEvent, Object) {
         match *self {
             WaitOn::Lock { tag, .. } | WaitOn::Holders { tag, .. } => match tag {
@@ -152,7 +153,8 @@ pub(crate) enum Verdict {
 
 /// Waits until `on` is granted. An error leaves the node in its queue: the caller withdraws it.
 ///
-/// Polls the node on every wake-up first: who has been granted has it, whatever else happened meanwhile.
+/// Polls the node on every wake-up first: who has been granted has it, whatever else happened
+/// meanwhile.
 pub(crate) async fn wait_until_granted(
     session: &SessionEntry,
     on: &WaitOn,

@@ -8,11 +8,12 @@
 //!             ended  │
 //! ```
 //!
-//! Bits are born set, a chunk at a time, and cleared at the end: there is no moment at which an id has been given out and is
-//! not marked. A snapshot copies the words from the oldest id that may run to the next to be given out.
+//! Bits are born set, a chunk at a time, and cleared at the end: there is no moment at which an id
+//! has been given out and is not marked. A snapshot copies the words from the oldest id that may
+//! run to the next to be given out.
 //!
-//! Words are copied one after the other, so an end in between could be missed while a later one is not. Two counters keep
-//! that out (a sequence lock with many writers):
+//! Words are copied one after the other, so an end in between could be missed while a later one is
+//! not. Two counters keep that out (a sequence lock with many writers):
 //!
 //! ```text
 //!   who ends                              a snapshot
@@ -22,10 +23,12 @@
 //!   3 done += 1                           3 begun == d? Else again from 1
 //! ```
 //!
-//! Equal counters mean that nobody was between 1 and 3 at any time from the first look to the last. A snapshot that has
-//! failed often closes the gate: who wants to end waits before 1, and the snapshot needs to wait for those in between only.
+//! Equal counters mean that nobody was between 1 and 3 at any time from the first look to the last.
+//! A snapshot that has failed often closes the gate: who wants to end waits before 1, and the
+//! snapshot needs to wait for those in between only.
 //!
-//! Costs nothing for sessions that are idle, and grows with the ids given out since the oldest that still runs.
+//! Costs nothing for sessions that are idle, and grows with the ids given out since the oldest that
+//! still runs.
 
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use throng_sync::lock::Mutex;
@@ -135,7 +138,8 @@ impl Bitmap {
     fn begin_end(&self) {
         loop {
             self.ends.begun.fetch_add(1, Ordering::Relaxed);
-            // Release: a snapshot that copies a word changed after this, and fences, sees the count.
+            // Release: a snapshot that copies a word changed after this, and fences, sees the
+            // count.
             fence(Ordering::SeqCst);
             if self.gate.load(Ordering::Relaxed) == 0 {
                 return;
@@ -248,10 +252,12 @@ impl Form for Bitmap {
     /// Moves `oldest` over what has ended, and gives back the chunks below it.
     fn tidy(&self) {
         let mut oldest = self.oldest.load(Ordering::Relaxed);
-        // Ids below the start share their word with the first that was given out: they are set, and have ended.
+        // Ids below the start share their word with the first that was given out: they are set, and
+        // have ended.
         let mut passed = oldest % WORD;
         while let Some(words) = self.words(oldest / CHUNK) {
-            // Acquire: what the ends seen here counted before is passed on by the store of `oldest`.
+            // Acquire: what the ends seen here counted before is passed on by the store of
+            // `oldest`.
             let bits = words[(oldest / WORD) as usize % CHUNK_WORDS].load(Ordering::Acquire);
             let ended = (bits >> passed).trailing_zeros() as u64;
             if passed + ended < WORD {
@@ -268,7 +274,8 @@ impl Form for Bitmap {
             let slot = self.chunks.at(pool.first);
             let place = slot.load(Ordering::Relaxed);
             if place != 0 {
-                // As an end does, so that no snapshot takes the words of one chunk for those of another.
+                // As an end does, so that no snapshot takes the words of one chunk for those of
+                // another.
                 self.begin_end();
                 slot.store(0, Ordering::Relaxed);
                 let words = self.words.get(u64::from(place) - 1).expect("words stay");

@@ -37,7 +37,8 @@ fn check(body: impl Fn() + Sync + Send + 'static) {
     model.check(body);
 }
 
-/// One thread ends a transaction of two ids, then begins and ends another; a third transaction runs on.
+/// One thread ends a transaction of two ids, then begins and ends another; a third transaction runs
+/// on.
 fn a_snapshot_among_ends<F: Form + Send + Sync + 'static>(make: fn(Xid) -> F) {
     check(move || {
         let world = Arc::new(World::new(make(Xid(3))));
@@ -103,7 +104,8 @@ fn a_snapshot_among_two<F: Form + Send + Sync + 'static>(make: fn(Xid) -> F) {
         let second = {
             let (world, stands) = (world.clone(), early_stands.clone());
             loom::thread::spawn(move || {
-                // As a writer that finds the row's last change committed does: by the status, once it is no longer running.
+                // As a writer that finds the row's last change committed does: by the status, once
+                // it is no longer running.
                 let saw = !world.look().contains(early) && stands.load(Ordering::Acquire) == 1;
                 world.form.end(b, Part::Top, &[late], || ());
                 saw

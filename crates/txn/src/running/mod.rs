@@ -1,4 +1,5 @@
-//! How a snapshot learns which transactions run: three forms behind one trait, one of them chosen at start.
+//! How a snapshot learns which transactions run: three forms behind one trait, one of them chosen
+//! at start.
 //!
 //! ```text
 //!   form       a snapshot                                an end                          costs grow with
@@ -7,17 +8,20 @@
 //!   walk       asks every session, latch held shared     the latch, held exclusively     sessions, idle ones too
 //! ```
 //!
-//! `walk` is PostgreSQL's ProcArray as it was when KingbaseES found it in the way (`GetSnapshotData` and
-//! `ProcArrayEndTransaction` in `procarray.c`), `bitmap` what KingbaseES put in its place, `csn` (see [`crate::clock`]) what
-//! this server does. A snapshot of the first two is a set of ids: those that ran when it was taken are not seen, however they
-//! end. The clock's numbers are given out under all three, because the horizon and the hints on pages go by them.
+//! `walk` is PostgreSQL's ProcArray as it was when KingbaseES found it in the way
+//! (`GetSnapshotData` and `ProcArrayEndTransaction` in `procarray.c`), `bitmap` what KingbaseES put
+//! in its place, `csn` (see [`crate::clock`]) what this server does. A snapshot of the first two is
+//! a set of ids: those that ran when it was taken are not seen, however they end. The clock's
+//! numbers are given out under all three, because the horizon and the hints on pages go by them.
 //!
 //! What every form owes:
 //! * an end is one moment: a snapshot has all ids of a transaction still running, or none;
-//! * the order of ends is the same for everybody: who sees a transaction also sees all that ended before it began to;
-//! * an id never counts as ended before [`Form::end`] is called with it, from the moment it is given out;
-//! * a set taken after its session published the clock's number S counts every commit up to S as ended, so what the horizon
-//!   allows to be taken away is never in the set's sight.
+//! * the order of ends is the same for everybody: who sees a transaction also sees all that ended
+//!   before it began to;
+//! * an id never counts as ended before [`Form::end`] is called with it, from the moment it is
+//!   given out;
+//! * a set taken after its session published the clock's number S counts every commit up to S as
+//!   ended, so what the horizon allows to be taken away is never in the set's sight.
 
 mod bitmap;
 mod walk;
@@ -90,8 +94,9 @@ pub(crate) trait Form {
     /// Has `give` give out an id, which runs from then on.
     fn begin(&self, place: Place, part: Part, give: impl FnOnce() -> Xid) -> Xid;
 
-    /// Ends `xids`, all of them at one moment, and the transaction too if `part` is its top. `stand` stores how they
-    /// stand: who takes a snapshot after that moment finds it stored, or about to be.
+    /// Ends `xids`, all of them at one moment, and the transaction too if `part` is its top.
+    /// `stand` stores how they stand: who takes a snapshot after that moment finds it stored, or
+    /// about to be.
     fn end<R>(&self, place: Place, part: Part, xids: &[Xid], stand: impl FnOnce() -> R) -> R;
 
     /// Fills `set` with what runs now. `next` tells the first id not given out.

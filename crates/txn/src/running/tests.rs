@@ -157,14 +157,15 @@ fn a_long_history_takes_no_room() {
     assert!(bitmap.chunks_made() < 4, "{}", bitmap.chunks_made());
 }
 
-/// A thread's transactions end one after the other, so whoever sees one sees those before it; and a transaction of two ids is
-/// seen whole or not at all.
+/// A thread's transactions end one after the other, so whoever sees one sees those before it; and a
+/// transaction of two ids is seen whole or not at all.
 #[test]
 fn ends_have_one_order_for_everybody() {
     for form in [SnapshotForm::Walk, SnapshotForm::Bitmap] {
         let forms = Forms::new(form);
         let stop = AtomicBool::new(false);
-        /// By writer, the last ids of its transactions, so that a snapshot finds some near its edge.
+        /// By writer, the last ids of its transactions, so that a snapshot finds some near its
+        /// edge.
         const RECENT: usize = 8;
         let recent: [[[AtomicU64; 2]; RECENT]; 2] = Default::default();
         std::thread::scope(|scope| {
@@ -201,7 +202,8 @@ fn ends_have_one_order_for_everybody() {
                         .filter(|[top, sub]| *top != 0 && top < sub)
                         .collect();
                     ids.sort_unstable();
-                    // Pairs may be torn while they are written: only whole ones of one writer are compared.
+                    // Pairs may be torn while they are written: only whole ones of one writer are
+                    // compared.
                     let seen: Vec<bool> =
                         ids.iter().map(|pair| !set.contains(Xid(pair[0]))).collect();
                     assert!(seen.is_sorted_by(|a, b| a >= b), "{form}: {ids:?} {seen:?}");

@@ -7,11 +7,12 @@
 //!     and its subtransactions' ids         the session's word = 0           only then the next id
 //! ```
 //!
-//! Ids above the greatest that has ended count as running without being asked for. So only ids below it must be in the array,
-//! and they are: a session stores its id before the next one is given out (PostgreSQL's XidGenLock).
+//! Ids above the greatest that has ended count as running without being asked for. So only ids
+//! below it must be in the array, and they are: a session stores its id before the next one is
+//! given out (PostgreSQL's XidGenLock).
 //!
-//! The array is dense, a word a session as in PostgreSQL from 14 on, so that what is measured is the walk and the latch and
-//! not a stride through memory.
+//! The array is dense, a word a session as in PostgreSQL from 14 on, so that what is measured is
+//! the walk and the latch and not a stride through memory.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU32 as PlainU32;
@@ -35,7 +36,8 @@ pub(crate) struct Walk {
     giving: Latch,
     /// The greatest id that has ended. Written under the latch.
     completed: AtomicU64,
-    /// By place: the session's id. Set by its session, read under the latch, cleared under it exclusively.
+    /// By place: the session's id. Set by its session, read under the latch, cleared under it
+    /// exclusively.
     xids: GrowVec<AtomicU64>,
     subs: GrowVec<Subs>,
     /// Places that are walked: all that are taken are below.
@@ -103,7 +105,8 @@ impl Form for Walk {
     }
 
     fn leave(&self, place: Place) {
-        // Not if its transaction never ended (the log failed while it waited for its commit): then it runs until the restart.
+        // Not if its transaction never ended (the log failed while it waited for its commit): then
+        // it runs until the restart.
         if self.xid_of(place).load(Ordering::Relaxed) != NO_XID {
             return;
         }
@@ -120,8 +123,9 @@ impl Form for Walk {
         self.giving.exclusive();
         let xid = give();
         match part {
-            // Release: pairs with the walk. What matters comes before it anyway: the latch is between an id that has
-            // ended and the walk that counts it, and `giving` between that id and all below it.
+            // Release: pairs with the walk. What matters comes before it anyway: the latch is
+            // between an id that has ended and the walk that counts it, and `giving` between that
+            // id and all below it.
             Part::Top => self.xid_of(place).store(xid.0, Ordering::Release),
             Part::Sub => {
                 let subs = self.subs_of(place);

@@ -7,9 +7,10 @@
 //!   kept as   a: {1}   f: {1 2} m: {2}   t: {}
 //! ```
 //!
-//! The key space is cut wherever a stretch begins or ends; each piece has the readers of all of it. So whoever is about to
-//! put a key into the index finds its readers with one look-up, however the pages of the index are cut. A stretch goes from a key
-//! up to another, which is not in it; `None` stands above every key.
+//! The key space is cut wherever a stretch begins or ends; each piece has the readers of all of it.
+//! So whoever is about to put a key into the index finds its readers with one look-up, however the
+//! pages of the index are cut. A stretch goes from a key up to another, which is not in it; `None`
+//! stands above every key.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -4,20 +4,24 @@
 //!   Tin ──rw──► Tpivot ──rw──► Tout         a dangerous structure, if Tout committed first
 //! ```
 //!
-//! An edge R → W says: W wrote what R read in the state before, and they ran at the same time. Every cycle among
-//! serializable transactions has two such edges in a row, the last one's target committing first (Cahill, Röhm, Fekete,
-//! "Serializable Isolation for Snapshot Databases", SIGMOD 2008; Ports, Grittner, "Serializable Snapshot Isolation in
-//! PostgreSQL", VLDB 2012). So two in a row are not let happen: whoever finds them ends one of the three, the pivot where that
-//! can be, at the moment and with the words that PostgreSQL has.
+//! An edge R → W says: W wrote what R read in the state before, and they ran at the same time.
+//! Every cycle among serializable transactions has two such edges in a row, the last one's target
+//! committing first (Cahill, Röhm, Fekete, "Serializable Isolation for Snapshot Databases", SIGMOD
+//! 2008; Ports, Grittner, "Serializable Snapshot Isolation in PostgreSQL", VLDB 2012). So two in a
+//! row are not let happen: whoever finds them ends one of the three, the pivot where that can be,
+//! at the moment and with the words that PostgreSQL has.
 //!
-//! What need not be feared: Tin committed before Tout; Tpivot committed before Tout; Tin only reads and its snapshot is from before
-//! Tout's commit. A transaction that only reads is *safe* once all writers that ran beside its beginning have ended
-//! without an edge to one that had committed before it began: it is then out of the graph and locks nothing.
+//! What need not be feared: Tin committed before Tout; Tpivot committed before Tout; Tin only reads
+//! and its snapshot is from before Tout's commit. A transaction that only reads is *safe* once all
+//! writers that ran beside its beginning have ended without an edge to one that had committed
+//! before it began: it is then out of the graph and locks nothing.
 //!
-//! Time here is a counter of its own: a transaction takes a number when it may commit (`prepared`) and one when it has (`committed`).
+//! Time here is a counter of its own: a transaction takes a number when it may commit (`prepared`)
+//! and one when it has (`committed`).
 //!
-//! How long one is kept: until all that ran beside it have ended. Of those that have committed [`MOST_FINISHED`] are kept; of
-//! older ones remain their locks, without a name, and for each the first commit it had an edge to ([`OldPivots`]).
+//! How long one is kept: until all that ran beside it have ended. Of those that have committed
+//! [`MOST_FINISHED`] are kept; of older ones remain their locks, without a name, and for each the
+//! first commit it had an edge to ([`OldPivots`]).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -60,7 +64,8 @@ struct Node {
     declared_read_only: bool,
     /// That, or it committed without having written.
     read_only: bool,
-    /// When it committed: the first commit among those it has an edge to that had committed before it.
+    /// When it committed: the first commit among those it has an edge to that had committed before
+    /// it.
     first_out: Option<Seq>,
     /// It has an edge to, or from, one that is not told apart any more.
     old_out: bool,
@@ -68,7 +73,8 @@ struct Node {
     /// Edges to others, and from others.
     out: Vec<Id>,
     into: Vec<Id>,
-    /// For one that declared to read only: the writers on whose end hangs whether it is safe. For others: such readers.
+    /// For one that declared to read only: the writers on whose end hangs whether it is safe. For
+    /// others: such readers.
     undecided: Vec<Id>,
     /// One of those has ended in a way that may not be safe.
     is_unsafe: bool,
@@ -110,7 +116,8 @@ pub(super) struct Graph {
     writers: usize,
     /// Those that have committed, in that order.
     finished: VecDeque<Id>,
-    /// When the last writer had ended with no other left: what had committed by then has no writer beside it.
+    /// When the last writer had ended with no other left: what had committed by then has no writer
+    /// beside it.
     clear_through: Seq,
     cleared_through: Seq,
     old: OldPivots,
@@ -119,7 +126,8 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// A transaction takes its snapshot. None: it only reads, and nothing it might meet can harm it.
+    /// A transaction takes its snapshot. None: it only reads, and nothing it might meet can harm
+    /// it.
     pub fn begin<T>(
         &mut self,
         pid: u32,
@@ -206,7 +214,8 @@ impl Graph {
         writers.iter().map(|id| self.nodes[id].member.pid).collect()
     }
 
-    /// `me` has met a version that `writer` made or ended and that is not in its snapshot; `named`: whose that commit was.
+    /// `me` has met a version that `writer` made or ended and that is not in its snapshot; `named`:
+    /// whose that commit was.
     pub fn conflict_out(
         &mut self,
         me: Id,
@@ -298,8 +307,8 @@ impl Graph {
         Ok(())
     }
 
-    /// What the edge from `reader` to `writer` completes; `me` is one of them. An error: I have to go. Else the writer
-    /// may have to, and learns of it when it looks.
+    /// What the edge from `reader` to `writer` completes; `me` is one of them. An error: I have to
+    /// go. Else the writer may have to, and learns of it when it looks.
     fn check(&self, reader: &Reader<'_>, writer: Id, me: Id) -> Result<(), Reason> {
         if !self.is_dangerous(reader, writer) {
             return Ok(());
@@ -515,7 +524,8 @@ impl Graph {
         }
     }
 
-    /// Those that run beside these only read: what these have read harms nobody, nor who has an edge to them.
+    /// Those that run beside these only read: what these have read harms nobody, nor who has an
+    /// edge to them.
     fn clear_of_writers(&mut self, work: &mut Work) {
         let (from, through) = (self.cleared_through, self.clear_through);
         let finished = std::mem::take(&mut self.finished);

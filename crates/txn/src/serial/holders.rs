@@ -2,7 +2,8 @@
 
 use super::{Id, Seq};
 
-/// A few transactions by number, and the last commit among those that are not told apart any more (0: there are none).
+/// A few transactions by number, and the last commit among those that are not told apart any more
+/// (0: there are none).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holders {
     /// Ascending.

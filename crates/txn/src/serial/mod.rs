@@ -1,7 +1,8 @@
 //! SERIALIZABLE by serializable snapshot isolation.
 //!
-//! What it promises: whatever serializable transactions commit, there is an order in which one after the other would have done the
-//! same; nobody waits for that; and who runs at a lower level pays one branch a statement for it.
+//! What it promises: whatever serializable transactions commit, there is an order in which one
+//! after the other would have done the same; nobody waits for that; and who runs at a lower level
+//! pays one branch a statement for it.
 //!
 //! ```text
 //!   a transaction's snapshot ──► a member of the graph                     graph.rs
@@ -13,10 +14,12 @@
 //!                 Too many kept: the oldest lose their names               old.rs
 //! ```
 //!
-//! It works like REPEATABLE READ, and then watches for two edges in a row. Only serializable transactions take part: what others write
-//! is no edge. Neither are looks that go by no snapshot: a unique index's, a foreign key's, those of definitions.
+//! It works like REPEATABLE READ, and then watches for two edges in a row. Only serializable
+//! transactions take part: what others write is no edge. Neither are looks that go by no snapshot:
+//! a unique index's, a foreign key's, those of definitions.
 //!
-//! Nothing here is durable: a crash ends every transaction, so nothing that committed has anybody beside it.
+//! Nothing here is durable: a crash ends every transaction, so nothing that committed has anybody
+//! beside it.
 
 mod gaps;
 mod graph;
@@ -168,8 +171,9 @@ pub struct ReadLock {
 pub(crate) struct Serial {
     graph: Mutex<Graph>,
     targets: Targets,
-    /// Whose each commit is. A latch of its own, held with no other: commits are noted within the steps that make them visible,
-    /// and a snapshot that is taken with the graph latched may wait for those.
+    /// Whose each commit is. A latch of its own, held with no other: commits are noted within the
+    /// steps that make them visible, and a snapshot that is taken with the graph latched may wait
+    /// for those.
     commits: Mutex<HashMap<Csn, Id>>,
 }
 
@@ -182,7 +186,8 @@ impl Serial {
         }
     }
 
-    /// A transaction takes its snapshot, as `take` does. Without a member nothing of it need be followed.
+    /// A transaction takes its snapshot, as `take` does. Without a member nothing of it need be
+    /// followed.
     pub fn begin<T>(
         &self,
         pid: u32,
@@ -266,7 +271,8 @@ impl Serial {
         }
     }
 
-    /// Whether the transaction's reads are still to be followed; one that has become safe leaves here.
+    /// Whether the transaction's reads are still to be followed; one that has become safe leaves
+    /// here.
     #[inline]
     fn follows(&self, member: &Member) -> bool {
         if member.is_over() {
@@ -279,7 +285,8 @@ impl Serial {
         true
     }
 
-    /// Waits until it is known whether a snapshot is safe, and answers that. To be polled by the member's session.
+    /// Waits until it is known whether a snapshot is safe, and answers that. To be polled by the
+    /// member's session.
     pub fn poll_safe(&self, member: &Member, cx: &mut Context<'_>) -> Poll<bool> {
         member.waits.store(true, Ordering::Relaxed);
         // Registered first, looked at after: a decision in between wakes us again.
@@ -369,7 +376,8 @@ impl Serial {
         found.unwrap_or(false)
     }
 
-    /// A relation's rows have moved to another file: who had read any of it has read the whole of that one.
+    /// A relation's rows have moved to another file: who had read any of it has read the whole of
+    /// that one.
     pub fn moved(&self, old: FileId, new: FileId) {
         let found = self
             .targets

@@ -1,4 +1,5 @@
-//! What is left of serializable transactions that committed long ago, while one from before them runs on.
+//! What is left of serializable transactions that committed long ago, while one from before them
+//! runs on.
 
 use std::collections::BTreeMap;
 

@@ -43,12 +43,14 @@ impl<'a> Reads<'a> {
         self.serial.targets.relation(self.member, file);
     }
 
-    /// A version has been read that was found by an index. Whether that is news: then it is to be read once more.
+    /// A version has been read that was found by an index. Whether that is news: then it is to be
+    /// read once more.
     pub fn row(&self, file: FileId, tid: Tid) -> bool {
         self.serial.targets.row(self.member, file, tid)
     }
 
-    /// An index's keys from `start` up to `end` (`None`: to the last) have been read, and are to be read once more.
+    /// An index's keys from `start` up to `end` (`None`: to the last) have been read, and are to be
+    /// read once more.
     pub fn gap(&self, file: FileId, start: &[u8], end: Option<&[u8]>) {
         let gap = (start.to_vec(), end.map(<[u8]>::to_vec));
         self.serial.targets.gap(self.member, file, gap);
@@ -78,7 +80,8 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Whether the version shown last is the transaction's own: nobody else can write it before the transaction ends.
+    /// Whether the version shown last is the transaction's own: nobody else can write it before the
+    /// transaction ends.
     pub fn saw_own(&self) -> bool {
         self.own.get()
     }

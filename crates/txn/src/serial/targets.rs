@@ -1,18 +1,22 @@
-//! SIREAD locks: what serializable transactions have read, so that whoever writes there learns of it.
+//! SIREAD locks: what serializable transactions have read, so that whoever writes there learns of
+//! it.
 //!
 //! ```text
 //!   relation ◄── page ◄── row            a table
 //!   relation ◄────────── gap             an index: a stretch of keys, read whether or not anything was there
 //! ```
 //!
-//! A lock never waits and never makes wait. It is kept twice: by what is locked, in one of many partitions, for those who
-//! write; and by holder, for the end. A holder with too many small ones on a page or a relation gets one on the whole instead
-//! ([`PER_PAGE`], [`PER_RELATION`]: PostgreSQL's defaults), so what one transaction keeps is bounded by the relations it reads.
+//! A lock never waits and never makes wait. It is kept twice: by what is locked, in one of many
+//! partitions, for those who write; and by holder, for the end. A holder with too many small ones
+//! on a page or a relation gets one on the whole instead ([`PER_PAGE`], [`PER_RELATION`]:
+//! PostgreSQL's defaults), so what one transaction keeps is bounded by the relations it reads.
 //!
-//! **Nobody slips through.** A reader locks before it looks (or looks again after it has locked); a writer writes before it asks.
-//! Each partition is a mutex, so either the writer finds the lock or the reader finds what was written.
+//! **Nobody slips through.** A reader locks before it looks (or looks again after it has locked); a
+//! writer writes before it asks. Each partition is a mutex, so either the writer finds the lock or
+//! the reader finds what was written.
 //!
-//! Order of latches: a holder's own list, then a partition, then the graph. Whoever is named in a partition is in the graph.
+//! Order of latches: a holder's own list, then a partition, then the graph. Whoever is named in a
+//! partition is in the graph.
 
 use foldhash::fast::RandomState;
 use throng_sync::CachePadded;
@@ -31,7 +35,8 @@ const PER_PAGE: usize = 2;
 /// Rows, pages and gaps of a relation that it locks singly (`max_pred_locks_per_relation`: half of
 /// `max_pred_locks_per_transaction`, less one).
 const PER_RELATION: usize = if cfg!(test) { 6 } else { 31 };
-/// Small locks on a relation that are kept of transactions not told apart any more; beyond, they have the whole of it.
+/// Small locks on a relation that are kept of transactions not told apart any more; beyond, they
+/// have the whole of it.
 const OLD_PER_RELATION: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// What is written.
@@ -288,7 +293,8 @@ impl Targets {
         Some(then(&relation.readers(written)))
     }
 
-    /// Takes a transaction's locks away; with `old`, its commit's number, they stay without telling whose they were.
+    /// Takes a transaction's locks away; with `old`, its commit's number, they stay without telling
+    /// whose they were.
     pub fn give_back(&self, member: &Member, old: Option<Seq>) {
         let held = std::mem::take(&mut *member.held.lock());
         for (file, held) in held.0 {
@@ -303,7 +309,8 @@ impl Targets {
         }
     }
 
-    /// Forgets what was read by those not told apart any more, as far as they had committed by `through`.
+    /// Forgets what was read by those not told apart any more, as far as they had committed by
+    /// `through`.
     pub fn forget_old(&self, through: Seq) {
         for partition in &self.partitions {
             partition.lock().retain(|_, relation| {

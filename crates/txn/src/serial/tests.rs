@@ -1,4 +1,5 @@
-//! Random histories: whatever commits could have run one after the other, and nothing is kept of it in the end.
+//! Random histories: whatever commits could have run one after the other, and nothing is kept of it
+//! in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,7 +150,8 @@ impl World {
         if newest.writer != t.number {
             match newest.csn {
                 None => return None,
-                // What PostgreSQL calls a concurrent update: an error at any level above READ COMMITTED.
+                // What PostgreSQL calls a concurrent update: an error at any level above READ
+                // COMMITTED.
                 Some(csn) if csn > t.snapshot => return Some(Err(Reason::PivotDuringWrite)),
                 Some(_) => versions.push(Version {
                     writer: t.number,

@@ -284,8 +284,8 @@ fn advisory_locks_are_counted_for_the_session_and_not_for_the_transaction() {
     });
 }
 
-/// Sessions on several threads lock a few relations in all modes, in one order; whoever holds checks that nobody
-/// else holds what excludes it.
+/// Sessions on several threads lock a few relations in all modes, in one order; whoever holds
+/// checks that nobody else holds what excludes it.
 #[test]
 fn threads_never_hold_what_excludes_each_other() {
     const RELATIONS: u32 = 3;
@@ -341,7 +341,8 @@ fn threads_never_hold_what_excludes_each_other() {
     }
 }
 
-/// Whoever touches a thousand tables has a thousand weak locks of its own, and leaves nothing for others to look at.
+/// Whoever touches a thousand tables has a thousand weak locks of its own, and leaves nothing for
+/// others to look at.
 #[test]
 fn a_thousand_tables_are_locked_as_one_is() {
     const TABLES: u32 = 1000;

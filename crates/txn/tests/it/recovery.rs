@@ -118,8 +118,9 @@ fn what_was_acknowledged_is_there_and_the_rest_is_whole_or_absent() {
     }
 }
 
-/// Money is moved while the disk is copied as a crash would leave it, again and again. Some of who moves it waits for the disk and
-/// some does not, so that what is pruned was often replaced by a commit that is not on disk. What a reader was told is there.
+/// Money is moved while the disk is copied as a crash would leave it, again and again. Some of who
+/// moves it waits for the disk and some does not, so that what is pruned was often replaced by a
+/// commit that is not on disk. What a reader was told is there.
 #[test]
 fn crash_images_taken_under_load_keep_the_sum() {
     const ACCOUNTS: u32 = 10;

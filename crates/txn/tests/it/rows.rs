@@ -224,7 +224,8 @@ fn a_rollback_to_a_savepoint_frees_the_rows_and_wakes_who_waits() {
     });
 }
 
-/// Of a crowd that wants one row, one waits for the transaction that has it, and the rest wait in its queue.
+/// Of a crowd that wants one row, one waits for the transaction that has it, and the rest wait in
+/// its queue.
 #[test]
 fn a_crowd_at_one_row_queues() {
     const CROWD: i64 = 50;

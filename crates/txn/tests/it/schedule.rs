@@ -1,8 +1,9 @@
 //! The lock manager and the way of a commit under schedules drawn by lot.
 //!
-//! Sessions are futures that one thread polls in an order drawn anew for every pass, woken or not; a statement that waits is
-//! dropped now and then, as a vanished client drops it; and the named places of the commit path let other threads run
-//! first, by lot. What loom does for a few instructions, every order, this does for whole transactions, many orders:
+//! Sessions are futures that one thread polls in an order drawn anew for every pass, woken or not;
+//! a statement that waits is dropped now and then, as a vanished client drops it; and the named
+//! places of the commit path let other threads run first, by lot. What loom does for a few
+//! instructions, every order, this does for whole transactions, many orders:
 //!
 //! * no snapshot sees half of a transfer, whichever form it has;
 //! * what was committed adds up, what was dropped left nothing;

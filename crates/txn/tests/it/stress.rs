@@ -1,4 +1,5 @@
-//! Everything at once, from several threads: no wait is forgotten, no update lost, nothing left behind.
+//! Everything at once, from several threads: no wait is forgotten, no update lost, nothing left
+//! behind.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,8 +29,9 @@ impl Random {
     }
 }
 
-/// Sessions change rows and take locks in any order they like, so circles come and go; some waits are cancelled,
-/// some time out. What was committed is there, and in the end nobody holds or waits for anything.
+/// Sessions change rows and take locks in any order they like, so circles come and go; some waits
+/// are cancelled, some time out. What was committed is there, and in the end nobody holds or waits
+/// for anything.
 fn sessions_that_deadlock_time_out_and_are_cancelled_lose_nothing(form: SnapshotForm) {
     const ROWS: u32 = 6;
     let sys = open_as(form);

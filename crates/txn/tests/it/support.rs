@@ -63,7 +63,8 @@ fn open_with(disk: &SimDisk, txn: TxnConfig) -> Result<(Arc<TxnSystem>, Recovery
     })
 }
 
-/// Every page on the disk that the log tells of is what the log makes of it. Returns how many there were.
+/// Every page on the disk that the log tells of is what the log makes of it. Returns how many there
+/// were.
 pub fn assert_redo_equals_do(disk: &SimDisk) -> u64 {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let log = whole_log(&disk).expect("the log reads").expect("a log");
@@ -161,7 +162,8 @@ impl Table {
         decode(&bytes).1
     }
 
-    /// `UPDATE … SET value = value + delta WHERE key = …` as READ COMMITTED does it. `false`: the row is gone.
+    /// `UPDATE … SET value = value + delta WHERE key = …` as READ COMMITTED does it. `false`: the
+    /// row is gone.
     pub async fn add(&self, txn: &Txn, key: u32, delta: i64) -> Result<bool> {
         let snapshot = txn.snapshot();
         let Some((mut value, mut row)) = self.find(&snapshot, key) else {

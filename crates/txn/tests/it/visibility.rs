@@ -187,7 +187,8 @@ fn hooks_run_at_the_end_they_belong_to() {
     });
 }
 
-/// Writers move money between accounts; whenever a reader looks, none is missing and none is there twice.
+/// Writers move money between accounts; whenever a reader looks, none is missing and none is there
+/// twice.
 fn money_is_never_seen_half_moved(form: SnapshotForm) {
     const ACCOUNTS: u32 = 20;
     let sys = open_as(form);

@@ -1,10 +1,12 @@
-//! Making values: a tree, some of whose branches may be bytes of other values, and the bytes it becomes.
+//! Making values: a tree, some of whose branches may be bytes of other values, and the bytes it
+//! becomes.
 
 use super::*;
 use crate::Result;
 use std::borrow::Cow;
 
-/// A value in the making. Members of an object may come in any order; of those with one key the last one stays.
+/// A value in the making. Members of an object may come in any order; of those with one key the
+/// last one stays.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     Null,
@@ -24,7 +26,8 @@ impl<'a> From<JsonRef<'a>> for Json<'a> {
 }
 
 impl Json<'_> {
-    /// The value as bytes. 54001 where it is nested too deeply, 54000 where a container is too large.
+    /// The value as bytes. 54001 where it is nested too deeply, 54000 where a container is too
+    /// large.
     pub fn encode(mut self) -> Result<Jsonb> {
         let mut out = Vec::with_capacity(self.bytes_of_parts().min(MAX_BYTES));
         write(&mut self, 0, &mut out)?;

@@ -7,9 +7,10 @@
 //!   array                05 | depth u16 | count u32 | end u32 of each element  | elements
 //!   object               06 | depth u16 | count u32 | end u32 of each key, then of each value | keys | values
 //! ```
-//! Ends count from the first byte after them, so a value means the same wherever its bytes lie and is put into another by
-//! copying. An object's keys are sorted by length, then by bytes (PostgreSQL's order, which is what users see), and are unique.
-//! Depth is the levels of nesting, one for a container of scalars; it is bounded by [`MAX_DEPTH`], so that walks may recurse.
+//! Ends count from the first byte after them, so a value means the same wherever its bytes lie and
+//! is put into another by copying. An object's keys are sorted by length, then by bytes
+//! (PostgreSQL's order, which is what users see), and are unique. Depth is the levels of nesting,
+//! one for a container of scalars; it is bounded by [`MAX_DEPTH`], so that walks may recurse.
 //! Reading tolerates any bytes: what is damaged reads as null or as shorter.
 
 mod build;
@@ -26,7 +27,8 @@ use crate::error::state;
 use crate::{Error, Numeric};
 use std::sync::Arc;
 
-/// Levels that arrays and objects may nest. Walks recurse on stacks of 8 MiB, whose half this leaves to the rest.
+/// Levels that arrays and objects may nest. Walks recurse on stacks of 8 MiB, whose half this
+/// leaves to the rest.
 pub const MAX_DEPTH: usize = 4000;
 /// Bytes that the contents of one container may have.
 pub const MAX_BYTES: usize = 0x0fff_ffff;

@@ -1,8 +1,9 @@
 //! Equality, order and containment.
 //!
-//! The order is that of PostgreSQL's B-trees: null, strings, numbers, booleans, arrays, objects; of containers the longer one
-//! is greater; then part by part, an object's keys and values in the order they are kept. An empty array that is the whole value
-//! comes before everything, as it does there.
+//! The order is that of PostgreSQL's B-trees: null, strings, numbers, booleans, arrays, objects; of
+//! containers the longer one is greater; then part by part, an object's keys and values in the
+//! order they are kept. An empty array that is the whole value comes before everything, as it does
+//! there.
 
 use super::*;
 use std::cmp::Ordering;

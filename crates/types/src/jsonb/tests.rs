@@ -72,7 +72,8 @@ fn parts_are_taken_as_they_are() {
     assert!(outer.root().element(2).is_none());
 }
 
-/// The deepest value can be made, compared, keyed and written on the stack that sessions have; one level more is refused.
+/// The deepest value can be made, compared, keyed and written on the stack that sessions have; one
+/// level more is refused.
 #[test]
 fn depth_is_bounded() {
     let thread = std::thread::Builder::new().stack_size(4 << 20);

@@ -113,7 +113,8 @@ impl Numeric {
         rescale(product, scale, scale.min(MAX_SCALE))
     }
 
-    /// What division by zero, NaN and the infinities give; None for finite operands and a divisor other than zero.
+    /// What division by zero, NaN and the infinities give; None for finite operands and a divisor
+    /// other than zero.
     fn special_quotient(&self, divisor: &Numeric) -> Option<Result<Numeric>> {
         if self.is_nan() || divisor.is_nan() {
             return Some(Ok(Numeric::NAN));
@@ -137,7 +138,8 @@ impl Numeric {
         None
     }
 
-    /// Digits after the point of a quotient: at least 16 significant ones and no fewer than either operand shows.
+    /// Digits after the point of a quotient: at least 16 significant ones and no fewer than either
+    /// operand shows.
     fn quotient_scale(&self, divisor: &Numeric) -> i32 {
         let mut weight = self.weight() - divisor.weight();
         if self.leading_group() <= divisor.leading_group() {
@@ -229,7 +231,8 @@ impl Numeric {
         }
     }
 
-    /// To `scale` digits after the point (before it where negative), halves away from zero. Adds zeros where it has fewer.
+    /// To `scale` digits after the point (before it where negative), halves away from zero. Adds
+    /// zeros where it has fewer.
     pub fn round(&self, scale: i32) -> Numeric {
         self.at_scale(scale, divide_rounding)
     }
@@ -265,7 +268,8 @@ impl Numeric {
         if scale < 0 {
             kept *= power_of_ten(scale.unsigned_abs());
         }
-        // Rounding up the largest value could add one digit; the format's edge is past what a column or a client holds.
+        // Rounding up the largest value could add one digit; the format's edge is past what a
+        // column or a client holds.
         Numeric::from_big(kept, shown).unwrap_or(if self.signum() < 0 {
             Numeric::NEG_INFINITY
         } else {

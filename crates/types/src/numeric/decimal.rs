@@ -1,6 +1,7 @@
 //! Numerics of up to 38 digits, computed in 128 bits: the form of columns.
 //!
-//! An operation answers only where [`Numeric`]'s could give nothing else, scale included; `None` sends the caller there.
+//! An operation answers only where [`Numeric`]'s could give nothing else, scale included; `None`
+//! sends the caller there.
 
 use std::cmp::Ordering;
 
@@ -50,7 +51,8 @@ impl Decimal {
         Some(Decimal { coefficient, scale })
     }
 
-    /// The same where the coefficient is a word's first `len` bytes, at most eight: what is behind them may be anything.
+    /// The same where the coefficient is a word's first `len` bytes, at most eight: what is behind
+    /// them may be anything.
     #[inline]
     pub fn of_word(head: [u8; 2], word: [u8; 8], len: usize) -> Option<Decimal> {
         let scale = u16::from_le_bytes(head);

@@ -1,6 +1,7 @@
 //! Roots, powers and logarithms of numerics, with PostgreSQL's choice of how many digits to give.
 //!
-//! The values come from binary fixed-point series on big integers, computed with guard digits and then rounded once.
+//! The values come from binary fixed-point series on big integers, computed with guard digits and
+//! then rounded once.
 
 use super::arith::division_by_zero;
 use super::{
@@ -362,7 +363,8 @@ impl Numeric {
             _ if self.is_zero() => return Ok(Numeric::ZERO.round(scale)),
             _ => {}
         }
-        // Square and multiply on significant digits; each multiplication rounds once, so guard digits cover their number.
+        // Square and multiply on significant digits; each multiplication rounds once, so guard
+        // digits cover their number.
         let significant = scale + weight as i32 + 24 + (exponent.unsigned_abs().ilog2() as i32) * 2;
         let significant = significant.max(24);
         expect_digits(significant)?;
@@ -458,7 +460,8 @@ impl Numeric {
     }
 }
 
-/// `a × 10^x` times `b × 10^y`, its coefficient kept to so many digits; the value is an integer and its power of ten.
+/// `a × 10^x` times `b × 10^y`, its coefficient kept to so many digits; the value is an integer and
+/// its power of ten.
 fn multiply_floating(
     a: &Numeric,
     x: i64,

@@ -1,10 +1,12 @@
 //! Exact decimal numbers of any size, with PostgreSQL's display scales, NaN and the infinities.
 //!
-//! A finite value is `coefficient × 10^-scale`. The scale is part of what is shown (`1.50` is not `1.5`) but not of what is
-//! compared. A coefficient that fits 64 bits is held inline and computed in 128 bits; a longer one is shared.
+//! A finite value is `coefficient × 10^-scale`. The scale is part of what is shown (`1.50` is not
+//! `1.5`) but not of what is compared. A coefficient that fits 64 bits is held inline and computed
+//! in 128 bits; a longer one is shared.
 //!
-//! The rules for the scale of a result follow PostgreSQL's `numeric.c`, whose digits are groups of four decimal ones; where its choice
-//! depends on them, [`Numeric::weight`] and [`Numeric::leading_group`] say what those groups would be.
+//! The rules for the scale of a result follow PostgreSQL's `numeric.c`, whose digits are groups of
+//! four decimal ones; where its choice depends on them, [`Numeric::weight`] and
+//! [`Numeric::leading_group`] say what those groups would be.
 
 mod arith;
 mod decimal;
@@ -265,7 +267,8 @@ impl Numeric {
         digits - 1 - i64::from(self.scale())
     }
 
-    /// Where the first nonzero group of four digits stands: 0 for 1 to 9999, -1 for 0.0001 to 0.9999. 0 for zero.
+    /// Where the first nonzero group of four digits stands: 0 for 1 to 9999, -1 for 0.0001 to
+    /// 0.9999. 0 for zero.
     fn weight(&self) -> i32 {
         if self.is_zero() {
             0
@@ -488,7 +491,8 @@ mod tests {
     }
 
     proptest! {
-        /// The inline form and the long form compute alike: moved far away and back, sums and products agree.
+        /// The inline form and the long form compute alike: moved far away and back, sums and
+        /// products agree.
         #[test]
         fn small_and_large_agree(a in text(), b in text()) {
             let (a, b) = (n(&a), n(&b));

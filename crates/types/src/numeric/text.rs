@@ -16,8 +16,8 @@ pub enum ParseError {
 
 impl FromStr for Numeric {
     type Err = ParseError;
-    /// Spaces around, sign, digits with single underscores between them, point, exponent; `NaN`, `Infinity`, `inf`;
-    /// `0x`, `0o`, `0b` integers.
+    /// Spaces around, sign, digits with single underscores between them, point, exponent; `NaN`,
+    /// `Infinity`, `inf`; `0x`, `0o`, `0b` integers.
     fn from_str(s: &str) -> Result<Numeric, ParseError> {
         let s = s.trim_matches(|c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c'));
         let (negative, body) = match s.as_bytes().first() {
@@ -163,15 +163,17 @@ fn decimal(body: &str, negative: bool) -> Result<Numeric, ParseError> {
     assemble(digits, negative, fraction - exponent)
 }
 
-/// The value of decimal digits. Halves are read apart and put together by one multiplication, so that long ones take
-/// less than the square of their count (Brent and Zimmermann, "Modern Computer Arithmetic", section 1.7.2).
+/// The value of decimal digits. Halves are read apart and put together by one multiplication, so
+/// that long ones take less than the square of their count (Brent and Zimmermann, "Modern Computer
+/// Arithmetic", section 1.7.2).
 pub(super) fn from_digits(digits: &str) -> Option<BigUint> {
     /// What the library reads as fast in one go.
     const FEW: usize = 1_024;
     if digits.len() <= FEW {
         return BigUint::from_str(digits).ok();
     }
-    // The lower parts have FEW times a power of two digits each: the powers of ten are few, each the square of another.
+    // The lower parts have FEW times a power of two digits each: the powers of ten are few, each
+    // the square of another.
     let mut powers = vec![BigUint::from(10u8).pow(FEW as u32)];
     let mut part = FEW;
     while part * 2 < digits.len() {

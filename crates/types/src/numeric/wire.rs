@@ -1,4 +1,5 @@
-//! Numerics as bytes: PostgreSQL's binary protocol form (groups of four digits), and our rows' form.
+//! Numerics as bytes: PostgreSQL's binary protocol form (groups of four digits), and our rows'
+//! form.
 
 use super::{Numeric, Repr};
 use num_bigint::{BigInt, Sign};
@@ -85,7 +86,8 @@ impl Numeric {
         }
     }
 
-    /// None where a group is not 0 to 9999 or the value is out of the format's range. Digits beyond the scale are cut off.
+    /// None where a group is not 0 to 9999 or the value is out of the format's range. Digits beyond
+    /// the scale are cut off.
     pub fn from_groups(groups: &Groups) -> Option<Numeric> {
         match groups.sign {
             WireSign::NaN => return Some(Numeric::NAN),
@@ -121,8 +123,9 @@ impl Numeric {
         Numeric::from_big(coefficient, groups.scale).ok()
     }
 
-    /// Appends the form rows keep: a u16 with the scale in its low 14 bits and the kind in its high two (0 finite, 1 NaN,
-    /// 2 infinity, 3 minus infinity), then a finite value's coefficient, little endian, two's complement, as short as it goes.
+    /// Appends the form rows keep: a u16 with the scale in its low 14 bits and the kind in its high
+    /// two (0 finite, 1 NaN, 2 infinity, 3 minus infinity), then a finite value's coefficient,
+    /// little endian, two's complement, as short as it goes.
     pub fn write_stored(&self, out: &mut Vec<u8>) {
         let kind: u16 = match &self.0 {
             Repr::NaN => 1,
@@ -169,10 +172,12 @@ impl Numeric {
         Some(Numeric::new(i64::from_le_bytes(raw), scale))
     }
 
-    /// Appends bytes whose memcmp order is SQL's order; equal values of different scales give equal bytes.
+    /// Appends bytes whose memcmp order is SQL's order; equal values of different scales give equal
+    /// bytes.
     ///
-    /// A class byte; then, for a finite nonzero value, the decimal exponent (offset to unsigned, big endian u32), its significant
-    /// digits in pairs, each plus one, without trailing zeros, and a zero byte. A negative value has all but the class inverted.
+    /// A class byte; then, for a finite nonzero value, the decimal exponent (offset to unsigned,
+    /// big endian u32), its significant digits in pairs, each plus one, without trailing zeros, and
+    /// a zero byte. A negative value has all but the class inverted.
     pub fn write_ordered(&self, out: &mut Vec<u8>) {
         let class = match &self.0 {
             Repr::NegInfinity => 0x10,

@@ -8,8 +8,8 @@
 //!   varying value: a length byte 0..=253, or FE and a u32 length, then that many bytes;
 //!                  or FF and a 16-byte reference to a value stored outside the row
 //! ```
-//! Nothing is aligned. A row may have fewer attributes than its table has now: the missing ones read as NULL
-//! here, and the caller puts in the column's missing value.
+//! Nothing is aligned. A row may have fewer attributes than its table has now: the missing ones
+//! read as NULL here, and the caller puts in the column's missing value.
 
 mod nested;
 #[cfg(test)]
@@ -187,8 +187,8 @@ impl RowLayout {
         &self.columns
     }
 
-    /// So many of a row's first bytes are enough to decode its first columns, whichever of them are NULL. None where values of
-    /// varying length are among them.
+    /// So many of a row's first bytes are enough to decode its first columns, whichever of them are
+    /// NULL. None where values of varying length are among them.
     pub fn reach(&self, columns: usize) -> Option<usize> {
         let bitmap = self.columns.len().div_ceil(8);
         let values = match columns.checked_sub(1) {
@@ -198,7 +198,8 @@ impl RowLayout {
         Some(values + bitmap)
     }
 
-    /// Appends all of a row's values to `out`, as many as the layout has columns; NULL where the row has fewer.
+    /// Appends all of a row's values to `out`, as many as the layout has columns; NULL where the
+    /// row has fewer.
     pub fn decode(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
         self.decode_first(row, self.columns.len(), out)
     }
@@ -222,7 +223,8 @@ impl RowLayout {
         Ok(())
     }
 
-    /// Puts values of a row into `out`: of each wanted column (places in the layout, ascending) at the place beside it.
+    /// Puts values of a row into `out`: of each wanted column (places in the layout, ascending) at
+    /// the place beside it.
     pub fn decode_into(
         &self,
         row: &[u8],
@@ -254,7 +256,8 @@ impl RowLayout {
         read_value(row.bytes, at, self.columns[column]).map(|(datum, _)| datum)
     }
 
-    /// Calls `f` with where each of `columns` (places in the layout, ascending) lies: its place in `columns` and its bytes.
+    /// Calls `f` with where each of `columns` (places in the layout, ascending) lies: its place in
+    /// `columns` and its bytes.
     #[inline]
     pub fn stored<'a>(
         &self,
@@ -345,7 +348,8 @@ impl RowLayout {
         Ok(found)
     }
 
-    /// The varying values kept in a row itself: column, and where its bytes (without length) are. For choosing what to move out.
+    /// The varying values kept in a row itself: column, and where its bytes (without length) are.
+    /// For choosing what to move out.
     pub fn inline_values(&self, row: &[u8]) -> Result<Vec<(usize, Range<usize>)>> {
         let mut found = Vec::new();
         self.varying(row, |column, bytes, range| {
@@ -403,7 +407,8 @@ impl RowLayout {
         Ok(out)
     }
 
-    /// A value from its bytes as [`RowLayout::inline_values`] showed them, fetched from outside the row.
+    /// A value from its bytes as [`RowLayout::inline_values`] showed them, fetched from outside the
+    /// row.
     pub fn value(phys: Phys, bytes: Arc<[u8]>) -> Result<Datum> {
         let text = |bytes| shared::text(bytes).map_err(|_| damaged());
         match phys {
@@ -416,7 +421,8 @@ impl RowLayout {
     }
 }
 
-/// Appends a row. Values must be of their columns' kinds; a `Datum::External` is kept as the reference it is.
+/// Appends a row. Values must be of their columns' kinds; a `Datum::External` is kept as the
+/// reference it is.
 pub fn encode_row(layout: &RowLayout, values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
     debug_assert!(values.len() <= layout.columns.len());
     let start = out.len();
@@ -464,7 +470,8 @@ pub fn encode_stored(phys: Phys, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// The bytes of the value that a row of one column holds; None where it is NULL, long or outside of the row.
+/// The bytes of the value that a row of one column holds; None where it is NULL, long or outside of
+/// the row.
 #[inline]
 pub fn short_value(row: &[u8]) -> Option<&[u8]> {
     match row {

@@ -5,7 +5,8 @@ use crate::datum::{Array, Datum, Dim, Record, Text};
 use crate::{Error, Oid, Result};
 use std::sync::Arc;
 
-/// Items and fields lie as in a row: a bitmap would save little, so each has a byte that says NULL (0) or not (1).
+/// Items and fields lie as in a row: a bitmap would save little, so each has a byte that says NULL
+/// (0) or not (1).
 fn write_items<'a>(items: impl Iterator<Item = (&'a Datum, Oid)>, out: &mut Vec<u8>) -> Result<()> {
     for (item, ty) in items {
         let phys = Phys::of(ty).ok_or_else(|| Error::internal("an item without a stored form"))?;

@@ -4,8 +4,9 @@ use super::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Several threads commit while the disk is photographed as a crash might leave it; then the log is opened on
-/// the photograph and the next generation goes on from there, with other bytes left over beyond the end.
+/// Several threads commit while the disk is photographed as a crash might leave it; then the log is
+/// opened on the photograph and the next generation goes on from there, with other bytes left over
+/// beyond the end.
 #[test]
 fn acknowledged_records_survive_any_crash() {
     for seed in 0..30u64 {

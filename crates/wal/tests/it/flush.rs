@@ -90,7 +90,8 @@ fn commits_that_come_during_a_flush_share_the_next() {
         assert!(keeper.ended.try_recv().is_err(), "there was no third flush");
     });
     let synced = disk.syncs() - before;
-    // The maker syncs the segments that it makes ahead and their number, and a segment that is left is synced.
+    // The maker syncs the segments that it makes ahead and their number, and a segment that is left
+    // is synced.
     assert!(
         synced <= 2 + 4 + (wal.flushed().0 - Wal::FIRST.0) / SEGMENT * 3,
         "{synced} syncs"
@@ -261,7 +262,8 @@ fn commit_delay_applies_only_among_siblings() {
         .commit_delay_us
         .store(20_000, Ordering::Relaxed);
     assert!(commit(2) >= Duration::from_millis(20));
-    // With one less nobody waits; that a commit takes less than ten minutes is all that is timed here.
+    // With one less nobody waits; that a commit takes less than ten minutes is all that is timed
+    // here.
     siblings.active.store(5, Ordering::Relaxed);
     wal.config()
         .commit_delay_us

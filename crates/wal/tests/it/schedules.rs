@@ -1,6 +1,7 @@
 //! The log with its threads under schedules drawn by lot.
 //!
-//! Whoever was told that his record is flushed finds it after a crash; nobody sleeps for ever, also when the disk fails.
+//! Whoever was told that his record is flushed finds it after a crash; nobody sleeps for ever, also
+//! when the disk fails.
 
 use super::*;
 use std::collections::BTreeSet;
@@ -12,7 +13,8 @@ use throng_disk::{Fault, FaultOp};
 use throng_sync::schedules::{below, block_on, check, one_in};
 use throng_sync::thread::{self, JoinHandle};
 
-/// Xids by what somebody knows of their commits. A lock of the standard library's: no turn is taken within.
+/// Xids by what somebody knows of their commits. A lock of the standard library's: no turn is taken
+/// within.
 type Known = Arc<Mutex<BTreeSet<u64>>>;
 
 const THREADS: u64 = 3;

@@ -1,7 +1,7 @@
 //! Many threads at one tree.
 //!
-//! Each thread owns the keys that have its number, so it knows exactly what it must find, whatever the others and the
-//! vacuum do meanwhile.
+//! Each thread owns the keys that have its number, so it knows exactly what it must find, whatever
+//! the others and the vacuum do meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -130,7 +130,8 @@ fn tenants_find_what_is_theirs_on_whole_pages() {
     crowd(Limit::PAGE, 512, 4, 8_000, 3_000);
 }
 
-/// Of all who insert one key at once, one wins, also where dead entries with that key fill several leaves.
+/// Of all who insert one key at once, one wins, also where dead entries with that key fill several
+/// leaves.
 #[test]
 fn a_unique_key_has_one_winner() {
     const KEYS: usize = 60;

@@ -5,7 +5,8 @@ use throng_types::page::PAGE_SIZE;
 use super::node::Node;
 use super::*;
 
-/// Blocks from here on belong to dead rows: their entries are marked by readers and taken out by vacuum.
+/// Blocks from here on belong to dead rows: their entries are marked by readers and taken out by
+/// vacuum.
 pub(super) const DEAD: u32 = 1 << 20;
 
 pub(super) fn dead(tid: Tid) -> bool {
@@ -32,7 +33,8 @@ fn all(tree: &BTree) -> Vec<Vec<u8>> {
     scan(tree, KeyRange::all(), Direction::Forward, usize::MAX)
 }
 
-/// Rows come and go one by one, as a queue's do: each is put in, found, and found dead the next time.
+/// Rows come and go one by one, as a queue's do: each is put in, found, and found dead the next
+/// time.
 #[test]
 fn a_leaf_that_is_full_of_marked_entries_is_not_split() {
     let world = World::new(Limit(300), 64);
@@ -54,7 +56,8 @@ fn a_leaf_that_is_full_of_marked_entries_is_not_split() {
     );
 }
 
-/// The head of a queue whose entries lie on many leaves: its marked ones are passed over, in steps of bounded length.
+/// The head of a queue whose entries lie on many leaves: its marked ones are passed over, in steps
+/// of bounded length.
 #[test]
 fn marked_entries_are_passed_over() {
     let world = World::new(Limit(300), 256);
@@ -176,7 +179,8 @@ fn a_mark_leaves_the_entry_as_it_is() {
     assert_eq!(new.marked().len(), keys.len());
 }
 
-/// Random work in which readers mark what they find dead: no live entry is ever missing, and redo makes the same pages.
+/// Random work in which readers mark what they find dead: no live entry is ever missing, and redo
+/// makes the same pages.
 #[test]
 fn the_living_are_found_among_marks() {
     for (limit, seed, ops) in [

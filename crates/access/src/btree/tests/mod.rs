@@ -1,4 +1,5 @@
-//! The tree against models, with pages that hold a few entries each, so that splits, merges and new levels are the rule.
+//! The tree against models, with pages that hold a few entries each, so that splits, merges and new
+//! levels are the rule.
 
 mod concurrent;
 mod dead;
@@ -75,7 +76,8 @@ fn log_config() -> WalConfig {
 fn pool_on(disk: &SimDisk, wal: Arc<Wal>, frames: usize) -> Arc<Pool> {
     let files = Arc::new(RelFiles::new(Arc::new(disk.clone())).unwrap());
     let mut config = PoolConfig::new(frames * throng_types::page::PAGE_SIZE);
-    // No page is older than this: every change is logged by its edits, and those are what recovery is to get right.
+    // No page is older than this: every change is logged by its edits, and those are what recovery
+    // is to get right.
     config.redo = Lsn::ZERO;
     Pool::open(config, files, wal).unwrap()
 }

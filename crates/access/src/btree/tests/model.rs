@@ -44,7 +44,8 @@ fn bound(shape: Shape, rng: &mut Rng) -> Bound<Vec<u8>> {
     }
 }
 
-/// What a range says of an entry, from first principles: a bound stands for all that begins with it.
+/// What a range says of an entry, from first principles: a bound stands for all that begins with
+/// it.
 fn within(entry: &[u8], range: &KeyRange) -> bool {
     let above = match &range.lower {
         Bound::Unbounded => true,
@@ -351,7 +352,8 @@ fn pages_are_well_filled() {
     assert_eq!(retry_blocking(|| ascending.tree.extent()).unwrap().depth, 2);
 }
 
-/// So does insertion that ascends at many places: offered as runs, or one by one as their rows were stored.
+/// So does insertion that ascends at many places: offered as runs, or one by one as their rows were
+/// stored.
 #[test]
 fn pages_are_well_filled_by_many_tenants() {
     const TENANTS: usize = 16;

@@ -6,8 +6,8 @@ use throng_wal::Reader;
 
 use super::*;
 
-/// Redoes everything that `world` has logged on an empty disk, whose log goes on where that one ends, and calls `look` after each record, with how many there
-/// were.
+/// Redoes everything that `world` has logged on an empty disk, whose log goes on where that one
+/// ends, and calls `look` after each record, with how many there were.
 pub(super) fn replay(world: &World, mut look: impl FnMut(usize, &BTree)) -> (SimDisk, BTree) {
     let end = world.wal.inserted();
     world.wal.flush_blocking(end).unwrap();
@@ -232,7 +232,8 @@ fn the_check_finds_what_is_broken() {
     assert_eq!(world.tree.check().1, []);
 }
 
-/// The file grew and the crash came before the record: vacuum finds such pages, and they are used again.
+/// The file grew and the crash came before the record: vacuum finds such pages, and they are used
+/// again.
 #[test]
 fn pages_of_nobody_are_found() {
     let world = World::new(Limit(300), 128);

@@ -1,6 +1,7 @@
 //! What a search writes: nothing that another core reads.
 //!
-//! The pool's memory is sealed, so that a write ends the process; hence each attempt is a process of its own.
+//! The pool's memory is sealed, so that a write ends the process; hence each attempt is a process
+//! of its own.
 
 use std::process::{Command, ExitStatus};
 
@@ -37,7 +38,8 @@ fn key(i: u64) -> [u8; 8] {
 }
 
 fn attempt_sealed(attempt: &str) {
-    // 1. The first frames share a system page with other memory: they are for this tree, which is not looked at.
+    // 1. The first frames share a system page with other memory: they are for this tree, which is
+    //    not looked at.
     let world = World::new(Limit(180), 8192);
     for i in 0..2_000 {
         insert(&world.tree, &key(i), Tid::new(i as u32, 1));

@@ -7,7 +7,8 @@ use crate::heap::page::Slot;
 use throng_buffer::page_checksum;
 use throng_types::page::{OFF_CHECKSUM, OFF_FLAGS as PAGE_FLAGS, OFF_KIND, OFF_UPPER};
 
-/// A table with a chain of two versions in slots 1 and 3, a row in slot 2, and a value of two pages behind it.
+/// A table with a chain of two versions in slots 1 and 3, a row in slot 2, and a value of two pages
+/// behind it.
 fn table() -> World {
     let (world, txns) = (World::new(64), Txns::new());
     let ctx = Ctx {

@@ -38,7 +38,8 @@ fn values_come_back_and_their_pages_are_used_again() {
     world.check(&|_| false);
     let blocks = world.blocks();
 
-    // Dropped and rolled back: still there. Dropped and committed: there for older snapshots, then gone.
+    // Dropped and rolled back: still there. Dropped and committed: there for older snapshots, then
+    // gone.
     let ctx = txns.begin();
     retry_blocking(|| world.heap.drop_large(&ctx, &stored[5])).unwrap();
     ctx.abort();

@@ -413,7 +413,8 @@ impl<'a> Run<'a> {
         assert!(faults.is_empty(), "{faults:?}");
     }
 
-    /// Ends everything and cleans up: what is left on the pages is one version of each row that lives.
+    /// Ends everything and cleans up: what is left on the pages is one version of each row that
+    /// lives.
     fn finish(mut self) {
         while !self.open.is_empty() {
             self.end();

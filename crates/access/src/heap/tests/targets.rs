@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 
-/// Inserts the rows in order, each by the next of so many threads. Says where they came to, and from which shard.
+/// Inserts the rows in order, each by the next of so many threads. Says where they came to, and
+/// from which shard.
 fn insert_in_turn(
     world: &World,
     txns: &Txns,

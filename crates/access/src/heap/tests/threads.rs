@@ -62,7 +62,8 @@ impl Bank {
         for root in roots {
             let tid = retry_blocking(|| self.world.heap.fetch(root, snap, &mut out)).unwrap();
             if let Some(tid) = tid {
-                // A slot that was freed and used again since the index was looked at holds nothing this snapshot sees.
+                // A slot that was freed and used again since the index was looked at holds nothing
+                // this snapshot sees.
                 assert_eq!(number(&out), i);
                 assert!(found.is_none(), "row {i} is seen twice");
                 found = Some((tid, out.clone()));
@@ -178,7 +179,8 @@ fn money_is_moved_and_none_is_lost() {
     });
     bank.audit();
     bank.clean();
-    // 24 rows take two or three pages; the rest is what was dead at once while the cleaner had no core to run on.
+    // 24 rows take two or three pages; the rest is what was dead at once while the cleaner had no
+    // core to run on.
     assert!(
         bank.world.blocks() < 500,
         "{} blocks for {ROWS} rows",
@@ -218,7 +220,8 @@ fn inserters_fill_pages_of_their_own() {
         .flat_map(|thread| (0..500).map(move |i| thread * 1000 + i))
         .collect();
     assert_eq!(seen, expected);
-    // 61 rows a page make 33 pages; each thread may leave one unfilled, and the file grows ahead of need.
+    // 61 rows a page make 33 pages; each thread may leave one unfilled, and the file grows ahead of
+    // need.
     assert!(world.blocks() < 80, "{} blocks", world.blocks());
     world.check(&|_| false);
     world.assert_redo_gives_the_same();

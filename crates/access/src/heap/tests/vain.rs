@@ -52,7 +52,8 @@ fn a_statement_that_changes_every_row_plans_a_page_once() {
     world.assert_redo_gives_the_same();
 }
 
-/// What becomes dead meanwhile is found: by a commit, by the end of a snapshot, by a rollback of a part.
+/// What becomes dead meanwhile is found: by a commit, by the end of a snapshot, by a rollback of a
+/// part.
 #[test]
 fn a_page_is_planned_again_when_more_may_be_dead() {
     let (world, txns) = (World::new(256), Txns::new());

@@ -28,7 +28,8 @@ struct Gathered {
     /// With DISTINCT: the arguments seen, as long as they fit.
     seen: RowTable,
     seen_all: bool,
-    /// Arguments that are taken when the group ends, by the key of ORDER BY and, with DISTINCT, their own behind it.
+    /// Arguments that are taken when the group ends, by the key of ORDER BY and, with DISTINCT,
+    /// their own behind it.
     ordered: Sorter,
     /// The key of those that were taken last, and the row.
     last: Option<Vec<u8>>,
@@ -40,8 +41,8 @@ struct Gathered {
     whole: Kept,
 }
 
-/// What one aggregate takes from one row; computed for all aggregates before any state changes, so that a row whose
-/// evaluation stops can be evaluated again.
+/// What one aggregate takes from one row; computed for all aggregates before any state changes, so
+/// that a row whose evaluation stops can be evaluated again.
 #[derive(Clone)]
 pub(super) struct Intake {
     pub direct: Option<Row>,
@@ -217,7 +218,8 @@ impl Accumulator {
         if let Some(value) = self.ending.value() {
             return Ok(value);
         }
-        // An ordered-set aggregate of no rows still has its direct arguments: they may stop, so they come first.
+        // An ordered-set aggregate of no rows still has its direct arguments: they may stop, so
+        // they come first.
         if let Some(gathered) = &mut self.gathered {
             if gathered.direct.is_none() {
                 gathered.direct = direct_values(call, &[], cx)?;

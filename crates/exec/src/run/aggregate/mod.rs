@@ -1,12 +1,14 @@
-//! GROUP BY and aggregates: one group, also of nothing, without GROUP BY; else groups by hash, in order of first row. Grouping sets
-//! are groupings of the same rows beside each other, given one after the other.
+//! GROUP BY and aggregates: one group, also of nothing, without GROUP BY; else groups by hash, in
+//! order of first row. Grouping sets are groupings of the same rows beside each other, given one
+//! after the other.
 //!
 //! ```text
 //!   row ──► group in memory ─────────────────────────────────► given last
 //!    └────► no room: what it brings, sorted by group ──► group by group, going on with what is in memory of it
 //! ```
-//! Once there is no room for further groups, rows of others wait for the end of the input. Where groups grow with each row
-//! (`array_agg`, DISTINCT, ORDER BY), all rows do. A value that an aggregate makes is in memory, however long.
+//! Once there is no room for further groups, rows of others wait for the end of the input. Where
+//! groups grow with each row (`array_agg`, DISTINCT, ORDER BY), all rows do. A value that an
+//! aggregate makes is in memory, however long.
 
 mod accumulator;
 
@@ -57,7 +59,8 @@ pub struct AggregateOp {
 struct Groups {
     /// Group values by key.
     rows: RowTable,
-    /// The states of each group's aggregates, by the group's place in `rows`; none once they are taken out.
+    /// The states of each group's aggregates, by the group's place in `rows`; none once they are
+    /// taken out.
     states: Vec<Option<Vec<Accumulator>>>,
 }
 

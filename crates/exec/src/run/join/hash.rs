@@ -1,5 +1,6 @@
-//! Hash join: a table of the right side, probed with the left. Where the table does not fit in memory, both sides are sorted by
-//! their keys instead and walked together ([`super::sorted`]): whatever the keys, each row is then written a few times and no more.
+//! Hash join: a table of the right side, probed with the left. Where the table does not fit in
+//! memory, both sides are sorted by their keys instead and walked together ([`super::sorted`]):
+//! whatever the keys, each row is then written a few times and no more.
 
 use throng_sql::plan::HashJoin;
 use throng_sql::query::JoinKind;

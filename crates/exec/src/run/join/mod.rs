@@ -131,7 +131,8 @@ impl Operator for NestedLoopJoin {
                 LoopState::Test => {
                     cx.tick()?;
                     combine(row, &self.left_row, Some(&self.right_row), self.right_width);
-                    // `on` and `filter` may stop and be asked again: the state stays `Test` until both have answered.
+                    // `on` and `filter` may stop and be asked again: the state stays `Test` until
+                    // both have answered.
                     if !passes(&self.plan.on, cx, row)? {
                         cx.evaluated();
                         self.state = LoopState::Inner;

@@ -126,7 +126,8 @@ impl SortedSides {
         &self.next
     }
 
-    /// Moves on to the partners of the left row or, past the last one, to the end. May stop, to be called again.
+    /// Moves on to the partners of the left row or, past the last one, to the end. May stop, to be
+    /// called again.
     pub fn seek(&mut self, cx: &mut Cx) -> Step<Found> {
         if self.left_ended || self.key != self.left.key() {
             self.partners.clear();

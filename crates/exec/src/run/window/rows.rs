@@ -1,5 +1,5 @@
-//! One partition's rows, read as they are asked for. Where they do not fit in memory all of them lie in a file from then on, each
-//! with its group behind it.
+//! One partition's rows, read as they are asked for. Where they do not fit in memory all of them
+//! lie in a file from then on, each with its group behind it.
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,8 @@ pub(super) struct Rows {
     base: usize,
     /// No more rows of this partition are to come.
     ended: bool,
-    /// A row taken from the input that is in no entry yet: of this partition, or the next one's first.
+    /// A row taken from the input that is in no entry yet: of this partition, or the next one's
+    /// first.
     pending: Row,
     have_pending: bool,
     input_ended: bool,

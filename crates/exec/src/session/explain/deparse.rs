@@ -1,4 +1,5 @@
-//! Expressions of a plan as SQL text, for people to read: slots by the names of the columns in them.
+//! Expressions of a plan as SQL text, for people to read: slots by the names of the columns in
+//! them.
 
 use throng_sql::catalog::{TableDef, VirtualTable};
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
@@ -25,7 +26,8 @@ fn column_name(table: &TableDef, column: i16) -> String {
 /// Around the number of a parameter that somebody above may know a name for.
 const MARK: char = '\u{1}';
 
-/// A text with the parameters of which `known` tells written out; `last`: those that nobody knows by their numbers.
+/// A text with the parameters of which `known` tells written out; `last`: those that nobody knows
+/// by their numbers.
 pub(super) fn with_params(text: &str, known: &[(u32, String)], last: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, part) in text.split(MARK).enumerate() {
@@ -73,7 +75,8 @@ impl Names {
         self.0.len()
     }
 
-    /// Of a joined row what the join gives on: semi- and anti-joins the left side's `width` columns.
+    /// Of a joined row what the join gives on: semi- and anti-joins the left side's `width`
+    /// columns.
     pub fn joined(mut self, kind: JoinKind, width: usize) -> Names {
         if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
             self.0.truncate(width);
@@ -358,7 +361,8 @@ impl Names {
     }
 }
 
-/// A constant as it would be written: numbers and truth values bare, the rest quoted with their type.
+/// A constant as it would be written: numbers and truth values bare, the rest quoted with their
+/// type.
 fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
     let type_name = format_type(throng_types::SqlType::plain(ty.oid));
     match value {

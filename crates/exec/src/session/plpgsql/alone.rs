@@ -1,10 +1,12 @@
-//! Calls that stand alone: DO and CALL in no block, which may end the transaction, and the CALLs and DOs inside them.
+//! Calls that stand alone: DO and CALL in no block, which may end the transaction, and the CALLs
+//! and DOs inside them.
 //!
 //! ```text
 //!   CALL a ─► a: … CALL b; … ─► b: … COMMIT; …
 //!                                      └── both calls lie on one stack, below which the transaction ends and the next begins
 //! ```
-//! Whatever else calls a function or procedure runs it inside its own statement, where nothing may be ended.
+//! Whatever else calls a function or procedure runs it inside its own statement, where nothing may
+//! be ended.
 
 use std::pin::pin;
 use std::time::Instant;
@@ -101,7 +103,8 @@ impl Session {
     ) -> Result<CallResult> {
         let mut began = Instant::now();
         loop {
-            // Calls that are over at once, and transactions without anything, take no turn of their own.
+            // Calls that are over at once, and transactions without anything, take no turn of their
+            // own.
             if began.elapsed() >= SLICE {
                 if let Err(e) = self.handle.cancel_flag().check() {
                     self.caught_by(&mut stack, e)?;
@@ -195,7 +198,8 @@ impl Session {
         Ok(())
     }
 
-    /// The call that a CALL or DO of a call that stands alone makes; none where it is to run inside its statement.
+    /// The call that a CALL or DO of a call that stands alone makes; none where it is to run inside
+    /// its statement.
     pub(super) async fn callee(&self, m: &mut Machine, id: SourceId) -> Result<Option<Machine>> {
         let now = self.now(m);
         let source = m.source(id).clone();

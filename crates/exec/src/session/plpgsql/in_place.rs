@@ -1,4 +1,5 @@
-//! Assignments that change an array where it lies, so that a loop which fills one takes time in proportion to its items.
+//! Assignments that change an array where it lies, so that a loop which fills one takes time in
+//! proportion to its items.
 //!
 //! ```text
 //!   a := a || x     a := array_append(a, x)     an item more
@@ -88,7 +89,8 @@ fn push(array: &mut Array, item: Datum) -> Result<()> {
     Ok(())
 }
 
-/// Puts an item into an array of one dimension; gives it back where the array must become another for it.
+/// Puts an item into an array of one dimension; gives it back where the array must become another
+/// for it.
 fn put(array: &mut Array, index: &Datum, item: Datum) -> Result<Option<Datum>> {
     let Datum::Int4(index) = index else {
         return Ok(Some(item));

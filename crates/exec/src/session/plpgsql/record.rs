@@ -219,7 +219,8 @@ impl Session {
         self.row_of(m, &given.values, &types, held).await
     }
 
-    /// Values as a row of a composite type: those that are missing are NULL, those past the last are left out.
+    /// Values as a row of a composite type: those that are missing are NULL, those past the last
+    /// are left out.
     async fn row_of(
         &self,
         m: &mut Machine,

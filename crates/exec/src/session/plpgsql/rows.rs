@@ -169,7 +169,8 @@ impl Session {
         })
     }
 
-    /// What a statement of the body sees: all that was done before it, unless the function changes nothing.
+    /// What a statement of the body sees: all that was done before it, unless the function changes
+    /// nothing.
     fn statement_snapshot(&self, m: &Machine, plan: &PlannedStatement) -> Result<Snapshot> {
         if let Some(command) = plan.changes() {
             if m.caller.is_some() {
@@ -584,7 +585,8 @@ fn about_dynamic(mut e: Error, text: &str) -> Error {
     e
 }
 
-/// An error of a text made at run time; one that was told with its place is told with its text already.
+/// An error of a text made at run time; one that was told with its place is told with its text
+/// already.
 fn within_dynamic(e: Error, text: &str) -> Error {
     match e.fields().internal_query.as_deref() == Some(text) && e.fields().context.is_none() {
         true => e,

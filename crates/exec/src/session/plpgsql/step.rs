@@ -20,7 +20,8 @@ const TICKS: u32 = 64;
 /// How long a call may hold its core before others get their turn.
 pub(super) const SLICE: Duration = Duration::from_micros(200);
 
-/// The same, where each instruction is a statement: they take long enough to look at the clock after each.
+/// The same, where each instruction is a statement: they take long enough to look at the clock
+/// after each.
 const LONG: Duration = Duration::from_millis(2);
 
 /// What an instruction asks for.
@@ -644,7 +645,8 @@ fn place_of(m: &Machine) -> String {
     m.frame.shown()
 }
 
-/// The first handler that is for an error: OTHERS is for all but those that nobody should pass over by accident.
+/// The first handler that is for an error: OTHERS is for all but those that nobody should pass over
+/// by accident.
 fn handler_for(handlers: &[Handler], code: SqlState) -> Option<&Handler> {
     let fits = |caught: &Caught| match caught {
         Caught::Others => code != state::QUERY_CANCELED && code != state::ASSERT_FAILURE,

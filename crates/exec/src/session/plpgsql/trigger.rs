@@ -36,7 +36,8 @@ impl Machine {
             };
             self.types[slot] = ty.map_or(SqlType::RECORD, SqlType::plain);
             self.shapes[slot] = Some(shape.clone());
-            // OLD of an INSERT, NEW of a DELETE and both of a statement are rows too, of which nothing is there.
+            // OLD of an INSERT, NEW of a DELETE and both of a statement are rows too, of which
+            // nothing is there.
             self.values[slot] = row.as_ref().map_or(Datum::Null, |row| row_value(call, row));
         }
         let Some(first) = special.trigger.map(usize::from) else {

@@ -1,4 +1,5 @@
-//! How much memory the variables of calls under way hold: a loop that doubles a string is stopped, not the server.
+//! How much memory the variables of calls under way hold: a loop that doubles a string is stopped,
+//! not the server.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,7 +10,8 @@ use throng_types::{Datum, Error, Result};
 use super::Machine;
 use crate::run::hashed::datum_bytes;
 
-/// What the variables of a session's calls may hold together. While a value is replaced there are two of it.
+/// What the variables of a session's calls may hold together. While a value is replaced there are
+/// two of it.
 const MOST_BYTES: usize = 128 << 20;
 /// What takes less is not counted.
 const LIGHT: usize = 256;
@@ -38,7 +40,8 @@ impl Drop for Weights {
 }
 
 impl Machine {
-    /// A variable got another value. 53200 where that is too much, 54001 for rows in rows without end; it is taken away again.
+    /// A variable got another value. 53200 where that is too much, 54001 for rows in rows without
+    /// end; it is taken away again.
     pub(super) fn weigh(&mut self, at: usize) -> Result<()> {
         let heavy = matches!(
             self.values[at],

@@ -1,7 +1,7 @@
 //! What to change, in a sentence, about a wait.
 //!
-//! What is said depends on what else is known: a page read is slow because the disk is, or frequent because the pool is
-//! small, and these are cured by different things.
+//! What is said depends on what else is known: a page read is slow because the disk is, or frequent
+//! because the pool is small, and these are cured by different things.
 
 use throng_buffer::PoolStats;
 use throng_observe::{PresentWait, Scope, WaitEvent, WaitRow};

@@ -5,9 +5,10 @@
 //!   each row         ─► BEFORE ROW (may change the row, or leave it out) ─► stored ─► its place is queued
 //!   statement ends   ─► foreign keys, uniqueness ─► AFTER ROW, AFTER STATEMENT, in the order in which they were queued
 //! ```
-//! A statement on a table without triggers finds that out once, when it looks the table up; a row costs it the test of an
-//! `Option`. A function runs inside the statement: commands that it runs get numbers of their own, and the statement goes on
-//! with the number it had, so that a row which a function has changed under it is told from one that it changed itself.
+//! A statement on a table without triggers finds that out once, when it looks the table up; a row
+//! costs it the test of an `Option`. A function runs inside the statement: commands that it runs
+//! get numbers of their own, and the statement goes on with the number it had, so that a row which
+//! a function has changed under it is told from one that it changed itself.
 
 mod builtin;
 pub mod instead;
@@ -50,7 +51,8 @@ pub(in crate::write) struct Queued {
 pub struct Updated<'a> {
     /// Attribute numbers in the table that the statement names.
     pub set: &'a [u16],
-    /// Of each of its columns the number in the table in hand, 0 where it has none; None: they are one table.
+    /// Of each of its columns the number in the table in hand, 0 where it has none; None: they are
+    /// one table.
     pub columns: Option<&'a [u16]>,
 }
 
@@ -436,7 +438,8 @@ impl Triggers {
         Ok(Some(new))
     }
 
-    /// A row was stored or has gone: AFTER triggers for it are queued. `places`: of its versions, old and new.
+    /// A row was stored or has gone: AFTER triggers for it are queued. `places`: of its versions,
+    /// old and new.
     pub async fn after_row(
         self: &Rc<Self>,
         event: i16,
@@ -552,7 +555,8 @@ impl Target {
         }
     }
 
-    /// Whether the table has BEFORE triggers for each row on an event: rows are locked before these see them.
+    /// Whether the table has BEFORE triggers for each row on an event: rows are locked before these
+    /// see them.
     pub fn locks_first(&self, event: i16) -> Option<&Rc<Triggers>> {
         let triggers = self.triggers.as_ref()?;
         triggers
@@ -561,7 +565,8 @@ impl Target {
     }
 }
 
-/// Locks a row that BEFORE triggers are about to see. `key`: a column may change that foreign keys point at.
+/// Locks a row that BEFORE triggers are about to see. `key`: a column may change that foreign keys
+/// point at.
 pub async fn lock_for(
     target: &Target,
     at: RowRef,
@@ -577,8 +582,8 @@ pub async fn lock_for(
     lock_row_to_change(cx.txn, heap, at, mode, turn).await
 }
 
-/// 27000 for a row that a function has changed which the statement itself has called; one that the statement has changed
-/// already is left as it is.
+/// 27000 for a row that a function has changed which the statement itself has called; one that the
+/// statement has changed already is left as it is.
 pub async fn changed_by_function(
     target: &Target,
     at: RowRef,

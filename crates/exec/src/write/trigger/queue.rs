@@ -6,8 +6,8 @@
 //!      ▼            ▼              ▼
 //!   [ places of rows … | places of rows … ]          a level's entries lie behind those of the levels around it
 //! ```
-//! Of a row only the places of its versions are kept: what a transaction itself made or ended stays until it ends. Rows are
-//! kept whole only for transition tables.
+//! Of a row only the places of its versions are kept: what a transaction itself made or ended stays
+//! until it ends. Rows are kept whole only for transition tables.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -28,8 +28,8 @@ use crate::trigger::Transition;
 use crate::write::Context;
 use crate::write::deferred::{Due, decoded};
 
-/// How much of `work_mem` times this the places of rows may take that triggers are still to run for: an UPDATE of millions
-/// is no reason to stop.
+/// How much of `work_mem` times this the places of rows may take that triggers are still to run
+/// for: an UPDATE of millions is no reason to stop.
 const SHARE: usize = 16;
 
 /// A row, or a statement, that some triggers are to run for.
@@ -285,7 +285,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether BEFORE STATEMENT triggers are to run now: once in a statement for a table and an event.
+    /// Whether BEFORE STATEMENT triggers are to run now: once in a statement for a table and an
+    /// event.
     pub(super) fn begins(&self, table: Oid, event: i16) -> bool {
         let begun = (self.level.get(), table, event);
         let mut state = self.state.borrow_mut();
@@ -296,7 +297,8 @@ impl Queue {
         first
     }
 
-    /// Takes back AFTER STATEMENT triggers that this statement has queued for a table and an event: they run once, at last.
+    /// Takes back AFTER STATEMENT triggers that this statement has queued for a table and an event:
+    /// they run once, at last.
     pub(super) fn take_back(&self, table: Oid, event: i16) {
         let level = self.level.get();
         let mut state = self.state.borrow_mut();

@@ -1,4 +1,5 @@
-//! How a client enters: the server's handshake (version 10), the answer to it, and two ways to prove a password.
+//! How a client enters: the server's handshake (version 10), the answer to it, and two ways to
+//! prove a password.
 //!
 //! ```text
 //! server   handshake: version, nonce, what it can, its usual method
@@ -7,8 +8,9 @@
 //!                                                        └ not known: the password itself, see [`Proof::whole`]
 //! ```
 //!
-//! `mysql_native_password`: SHA1(p) ⊕ SHA1(nonce, SHA1(SHA1(p))). `caching_sha2_password`: SHA256(p) ⊕
-//! SHA256(SHA256(SHA256(p)), nonce), which a server checks only if it has seen the password since it started.
+//! `mysql_native_password`: SHA1(p) ⊕ SHA1(nonce, SHA1(SHA1(p))). `caching_sha2_password`:
+//! SHA256(p) ⊕ SHA256(SHA256(SHA256(p)), nonce), which a server checks only if it has seen the
+//! password since it started.
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -209,7 +211,8 @@ impl Proof {
         }
     }
 
-    /// What to answer to more that the server says on its method, behind the byte that says that it is more.
+    /// What to answer to more that the server says on its method, behind the byte that says that it
+    /// is more.
     pub fn go_on(&self, target: &Target, said: &[u8]) -> Result<Next> {
         match (self.method, said) {
             (Method::CachingSha2, [KNOWN]) => Ok(Next::Nothing),
@@ -225,8 +228,9 @@ impl Proof {
         }
     }
 
-    /// The password itself, to a server that does not know it yet: in the clear over a Unix socket, under the key
-    /// that the server sends over a loopback address. Anybody could send a key from elsewhere.
+    /// The password itself, to a server that does not know it yet: in the clear over a Unix socket,
+    /// under the key that the server sends over a loopback address. Anybody could send a key from
+    /// elsewhere.
     fn whole(&self, target: &Target) -> Result<Next> {
         match &target.address {
             Address::Unix(_) => Ok(Next::Answer(secret(target))),

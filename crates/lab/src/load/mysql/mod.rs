@@ -5,9 +5,9 @@
 //!                                                                    └────────────── ready ◄─────────┘
 //! ```
 //!
-//! A statement goes as COM_QUERY or, once prepared, as COM_STMT_EXECUTE with its values in binary. Without parameters
-//! it always goes as COM_QUERY: MySQL does not prepare BEGIN and ROLLBACK (error 1295). COM_STMT_RESET is not needed,
-//! as no statement here leaves a cursor or long data behind.
+//! A statement goes as COM_QUERY or, once prepared, as COM_STMT_EXECUTE with its values in binary.
+//! Without parameters it always goes as COM_QUERY: MySQL does not prepare BEGIN and ROLLBACK (error
+//! 1295). COM_STMT_RESET is not needed, as no statement here leaves a cursor or long data behind.
 
 mod auth;
 mod packet;
@@ -34,10 +34,12 @@ const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 const CLOSE: u8 = 0x19;
 
-/// Text of one INSERT while a table is filled: a batch a round trip, below any server's `max_allowed_packet`.
+/// Text of one INSERT while a table is filled: a batch a round trip, below any server's
+/// `max_allowed_packet`.
 const BATCH: usize = 1 << 20;
 
-/// What a server may ask before it lets us in: another method, the password, and its key's use take four.
+/// What a server may ask before it lets us in: another method, the password, and its key's use take
+/// four.
 const MOST_QUESTIONS: usize = 8;
 
 /// What a session of MySQL's knows beside what all know.

@@ -1,11 +1,13 @@
-//! Packets of MySQL's protocol (MySQL's internals documentation, "Client/Server Protocol", "MySQL Packets"), and what
-//! is read from them. Nothing that a server sends is trusted: every length is checked against what is there.
+//! Packets of MySQL's protocol (MySQL's internals documentation, "Client/Server Protocol", "MySQL
+//! Packets"), and what is read from them. Nothing that a server sends is trusted: every length is
+//! checked against what is there.
 //!
 //! ```text
 //! packet   length u24 | sequence u8 | body         numbers are little-endian
 //! ```
 //!
-//! A body of [`WHOLE`] bytes or more goes on in the next packet; the last part is shorter, empty if need be.
+//! A body of [`WHOLE`] bytes or more goes on in the next packet; the last part is shorter, empty if
+//! need be.
 
 use std::mem;
 
@@ -14,7 +16,8 @@ use crate::load::trouble::{Refusal, Result, Trouble};
 
 /// The longest part: 16 MB less a byte. Smaller under test, so that parts are met there.
 pub const WHOLE: usize = if cfg!(test) { 300 } else { 0xff_ffff };
-/// Longer than anything a load asks for, all parts together: beyond it the stream is not what we think.
+/// Longer than anything a load asks for, all parts together: beyond it the stream is not what we
+/// think.
 const LONGEST: usize = if cfg!(test) { 2000 } else { 64 << 20 };
 const HEADER: usize = 4;
 
@@ -250,7 +253,8 @@ impl Ended {
     }
 }
 
-/// From an ERR packet: number, then a SQLSTATE behind `#` unless the server does not know the client yet, and text.
+/// From an ERR packet: number, then a SQLSTATE behind `#` unless the server does not know the
+/// client yet, and text.
 pub fn refusal(body: &[u8]) -> Trouble {
     let mut reader = Reader(body.get(1..).unwrap_or_default());
     let number = reader.u16().unwrap_or(0);

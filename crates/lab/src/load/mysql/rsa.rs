@@ -1,5 +1,6 @@
-//! RSA with OAEP and SHA-1 (RFC 8017, 7.1.1), of which a client needs to encrypt one short secret, once a connection at
-//! most, with the key that a server sends: no secret key is here, so nothing is to be kept from who measures time.
+//! RSA with OAEP and SHA-1 (RFC 8017, 7.1.1), of which a client needs to encrypt one short secret,
+//! once a connection at most, with the key that a server sends: no secret key is here, so nothing
+//! is to be kept from who measures time.
 //!
 //! ```text
 //! block = 0 | seed ⊕ mask(db) | db ⊕ mask(seed)        db = SHA1("") | 0 … 0 | 1 | secret

@@ -13,8 +13,8 @@ use crate::load::reactor;
 use crate::load::rows::Rows;
 use crate::load::sql::Book;
 
-/// A server for one connection: it says its greeting, then one line for each packet that it is sent, then nothing any
-/// more, and hangs up its side. What it was sent is the result.
+/// A server for one connection: it says its greeting, then one line for each packet that it is
+/// sent, then nothing any more, and hangs up its side. What it was sent is the result.
 struct Canned {
     address: SocketAddr,
     running: JoinHandle<Vec<Vec<u8>>>,
@@ -144,7 +144,8 @@ fn a_query_and_an_error_and_a_query() {
         assert!(connection.in_transaction());
         let refused = connection.simple("UPDATE").await.expect_err("a deadlock");
         assert!(refused.is_retryable() && !refused.ends_connection());
-        // The server says nothing of the transaction with an error: until told otherwise it may be open.
+        // The server says nothing of the transaction with an error: until told otherwise it may be
+        // open.
         assert!(connection.in_transaction());
         connection.simple("DELETE").await
     });

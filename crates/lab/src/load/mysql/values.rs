@@ -1,5 +1,5 @@
-//! Parameters of COM_STMT_EXECUTE and the rows of results, text and binary (MySQL's internals documentation, "Binary
-//! Protocol Value", "Column Definition").
+//! Parameters of COM_STMT_EXECUTE and the rows of results, text and binary (MySQL's internals
+//! documentation, "Binary Protocol Value", "Column Definition").
 //!
 //! ```text
 //! execute   statement u32 | cursor u8 = 0 | 1 u32 | NULL bits | 1 u8 | a type u16 each | a value each
@@ -43,7 +43,8 @@ mod kind {
     pub const STRING: u8 = 254;
 }
 
-/// What follows COM_STMT_EXECUTE. Types are sent each time: the server keeps none that a NULL could spoil.
+/// What follows COM_STMT_EXECUTE. Types are sent each time: the server keeps none that a NULL could
+/// spoil.
 pub fn execute(statement: u32, sql: &Sql, args: &[Arg<'_>], out: &mut Vec<u8>) {
     out.extend_from_slice(&statement.to_le_bytes());
     out.push(0);
@@ -97,8 +98,8 @@ fn value(arg: &Arg<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The rows that lines of COPY's text form are, as an INSERT lists them, each with a comma behind it. Numbers go as
-/// strings too, which the server turns into what the columns are.
+/// The rows that lines of COPY's text form are, as an INSERT lists them, each with a comma behind
+/// it. Numbers go as strings too, which the server turns into what the columns are.
 pub fn insert_rows(lines: &[u8], out: &mut Vec<u8>) {
     for line in lines.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
         out.push(b'(');

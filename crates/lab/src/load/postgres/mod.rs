@@ -5,7 +5,8 @@
 //!                                                                       └── ready ◄────┘
 //! ```
 //!
-//! Replies are read message by message up to ReadyForQuery, so after an error the connection is in step again.
+//! Replies are read message by message up to ReadyForQuery, so after an error the connection is in
+//! step again.
 
 mod scram;
 mod wire;

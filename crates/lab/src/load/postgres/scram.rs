@@ -53,7 +53,8 @@ impl Scram {
         }
     }
 
-    /// client-first-message. PostgreSQL takes the user from the start-up message and wants none here.
+    /// client-first-message. PostgreSQL takes the user from the start-up message and wants none
+    /// here.
     pub fn first(&self) -> String {
         format!("n,,n=,r={}", self.nonce)
     }
@@ -102,8 +103,9 @@ impl Proved {
 mod tests {
     use super::*;
 
-    /// The exchange of RFC 7677, section 3, but for the user name, which PostgreSQL leaves out: the proof then
-    /// differs, so it was computed with RFC 5802's formulas by another implementation (Python's hmac and hashlib).
+    /// The exchange of RFC 7677, section 3, but for the user name, which PostgreSQL leaves out: the
+    /// proof then differs, so it was computed with RFC 5802's formulas by another implementation
+    /// (Python's hmac and hashlib).
     #[test]
     fn an_exchange() {
         let scram = Scram {

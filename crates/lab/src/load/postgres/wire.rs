@@ -9,7 +9,8 @@ use crate::load::rows::Rows;
 use crate::load::sql::Arg;
 use crate::load::trouble::{Refusal, Result, Trouble};
 
-/// Longer than anything a load asks for: a length beyond it means that the stream is not what we think.
+/// Longer than anything a load asks for: a length beyond it means that the stream is not what we
+/// think.
 const LONGEST: usize = 1 << 30;
 const HEADER: usize = 5;
 

@@ -1,4 +1,5 @@
-//! Connect, one query, close: what short-lived connections cost. Latency is from the connect to the close.
+//! Connect, one query, close: what short-lived connections cost. Latency is from the connect to the
+//! close.
 
 use std::sync::Arc;
 

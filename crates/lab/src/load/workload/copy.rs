@@ -1,7 +1,9 @@
-//! Many clients COPY into one table with a primary key at once (PolarDB's case of the relation extension lock).
+//! Many clients COPY into one table with a primary key at once (PolarDB's case of the relation
+//! extension lock).
 //!
-//! A transaction is one COPY of [`Copy::rows`] rows of about 100 bytes. Each client writes keys of its own range,
-//! ascending, so no two rows collide and the index grows at as many places as there are clients.
+//! A transaction is one COPY of [`Copy::rows`] rows of about 100 bytes. Each client writes keys of
+//! its own range, ascending, so no two rows collide and the index grows at as many places as there
+//! are clients.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

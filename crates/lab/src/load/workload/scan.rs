@@ -1,11 +1,13 @@
-//! Sensor readings, and many clients that each ask for a range of time (DolphinDB's case of 1000 concurrent jobs).
+//! Sensor readings, and many clients that each ask for a range of time (DolphinDB's case of 1000
+//! concurrent jobs).
 //!
 //! ```text
 //! bench_reading   sensor, at (seconds from the start), value        primary key (sensor, at)
 //! ```
 //!
-//! Every sensor reports once a second. A transaction asks one random sensor for a random range and gets count, sum,
-//! least and greatest, which follow from the sensor and the range, so every answer is checked.
+//! Every sensor reports once a second. A transaction asks one random sensor for a random range and
+//! gets count, sum, least and greatest, which follow from the sensor and the range, so every answer
+//! is checked.
 
 use std::sync::Arc;
 
@@ -38,8 +40,8 @@ impl Scan {
     }
 }
 
-/// What sensor `sensor` reads at second `at`: a saw tooth of the sensor's own period, so that sums are easily said
-/// and no two sensors look alike.
+/// What sensor `sensor` reads at second `at`: a saw tooth of the sensor's own period, so that sums
+/// are easily said and no two sensors look alike.
 fn value(sensor: i64, at: i64) -> i64 {
     (at + sensor * 37) % (1000 + sensor % 97)
 }

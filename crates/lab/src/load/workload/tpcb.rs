@@ -1,9 +1,11 @@
-//! pgbench's TPC-B-like transaction on pgbench's tables, and the loader of those tables, which `select` and
-//! `update` use as well (PostgreSQL's documentation, "pgbench", "What Is the Transaction Actually Performed").
+//! pgbench's TPC-B-like transaction on pgbench's tables, and the loader of those tables, which
+//! `select` and `update` use as well (PostgreSQL's documentation, "pgbench", "What Is the
+//! Transaction Actually Performed").
 //!
-//! Per unit of scale 1 branch, 10 tellers, 100,000 accounts. A transaction moves an amount: the account's, the
-//! teller's and the branch's balance change by it and one row of history tells so. Hence the conditions: the three
-//! sums and the sum over the history are equal, whatever ran and failed.
+//! Per unit of scale 1 branch, 10 tellers, 100,000 accounts. A transaction moves an amount: the
+//! account's, the teller's and the branch's balance change by it and one row of history tells so.
+//! Hence the conditions: the three sums and the sum over the history are equal, whatever ran and
+//! failed.
 
 use super::{Client, Condition, Doing, Done, Link, Workload};
 use crate::load::connection;

@@ -1,5 +1,5 @@
-//! One account's balance changed by its key, in a transaction of its own: a commit a statement, and no row that
-//! all clients want, unlike `tpcb`'s branches.
+//! One account's balance changed by its key, in a transaction of its own: a commit a statement, and
+//! no row that all clients want, unlike `tpcb`'s branches.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a crash can do to more than rows of a table: counters outside of transactions, upserts, definitions, values that lie in
-//! pages of their own.
+//! What a crash can do to more than rows of a table: counters outside of transactions, upserts,
+//! definitions, values that lie in pages of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -112,7 +112,8 @@ pub fn upserts(address: &Address, told: &Told) -> io::Result<()> {
     }
 }
 
-/// Replaces documents, and makes tables whose shape changes before and after they are committed. Of one client.
+/// Replaces documents, and makes tables whose shape changes before and after they are committed. Of
+/// one client.
 pub fn documents(address: &Address, told: &Told, ids: &AtomicUsize) -> io::Result<()> {
     let mut client = Client::connect(address)?;
     loop {

@@ -1,4 +1,5 @@
-//! A queue: rows come at one end and go at the other, so readers meet entries of dead rows and mark them.
+//! A queue: rows come at one end and go at the other, so readers meet entries of dead rows and mark
+//! them.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,7 +1,7 @@
 //! Granting and revoking on a list of grants.
 //!
-//! A grant option that goes takes along, with CASCADE, what was granted by it: a list of things to take is worked off, so that a long chain
-//! of grants is no deep recursion.
+//! A grant option that goes takes along, with CASCADE, what was granted by it: a list of things to
+//! take is worked off, so that a long chain of grants is no deep recursion.
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
@@ -24,8 +24,8 @@ pub enum Update {
     Revoke(AclItem, Revoke),
 }
 
-/// As whom a role grants or revokes rights, and the grant options that one has of them: the owner where the role may act as it, else
-/// the role that has most of them.
+/// As whom a role grants or revokes rights, and the grant options that one has of them: the owner
+/// where the role may act as it, else the role that has most of them.
 pub fn best_grantor(
     catalog: &Catalog,
     role: Oid,
@@ -54,7 +54,8 @@ pub fn best_grantor(
     best
 }
 
-/// The list after a change. 2BP01 where rights depend on what RESTRICT would revoke, 0LP01 for a grant option given back to whom it comes from.
+/// The list after a change. 2BP01 where rights depend on what RESTRICT would revoke, 0LP01 for a
+/// grant option given back to whom it comes from.
 pub fn updated(
     catalog: &Catalog,
     items: &[AclItem],

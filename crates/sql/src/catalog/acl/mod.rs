@@ -1,7 +1,8 @@
 //! Who may do what: rights on objects as lists of grants.
 //!
-//! A right is a bit; its grant option is the same bit 16 higher. Where nothing was ever granted or revoked no list is kept and
-//! what the object was born with holds ([`Kind::defaults`]). The owner may always grant everything, superusers may do everything.
+//! A right is a bit; its grant option is the same bit 16 higher. Where nothing was ever granted or
+//! revoked no list is kept and what the object was born with holds ([`Kind::defaults`]). The owner
+//! may always grant everything, superusers may do everything.
 //!
 //! ```text
 //! {alice=arwdDxtm/alice,bob=r*/alice,=r/bob}     grantee = rights, * with grant option / grantor
@@ -89,7 +90,8 @@ pub mod right {
         found.map(|(.., bit)| *bit)
     }
 
-    /// Names of rights, with or without `WITH GRANT OPTION`, between commas: the bits of each. The name that is none is the error.
+    /// Names of rights, with or without `WITH GRANT OPTION`, between commas: the bits of each. The
+    /// name that is none is the error.
     pub fn list(text: &str) -> Result<Vec<u32>, &str> {
         const OPTION: &str = " with grant option";
         let one = |part: &'_ str| {
@@ -222,7 +224,8 @@ const CONFIDENTIAL: [&str; 8] = [
 ];
 
 impl Catalog {
-    /// What was granted on an object or (`column` not 0) on a column; None: what it was born with holds.
+    /// What was granted on an object or (`column` not 0) on a column; None: what it was born with
+    /// holds.
     pub fn stored_acl(&self, class: Oid, object: Oid, column: u16) -> Option<&PrivilegesDef> {
         let of_object = self.privileges.get(&(class, object))?;
         of_object.get(&column).map(|def| &**def)
@@ -316,7 +319,8 @@ impl Catalog {
         }
     }
 
-    /// Which of the rights and grant options in `wanted` a role has by these grants on something that `owner` owns.
+    /// Which of the rights and grant options in `wanted` a role has by these grants on something
+    /// that `owner` owns.
     pub fn granted(&self, role: Oid, items: &[AclItem], owner: Oid, wanted: u32) -> u32 {
         let mut held = 0;
         let options = wanted & right::options(right::ALL);
@@ -453,7 +457,8 @@ impl Catalog {
         }
     }
 
-    /// What ALTER DEFAULT PRIVILEGES said, for a role's objects of a kind in a schema (NONE: in every schema).
+    /// What ALTER DEFAULT PRIVILEGES said, for a role's objects of a kind in a schema (NONE: in
+    /// every schema).
     pub fn default_acl(&self, role: Oid, schema: Oid, kind: u8) -> Option<&DefaultPrivilegesDef> {
         let mut all = self.default_acls.iter().map(|def| &**def);
         all.find(|d| (d.role, d.schema, d.kind) == (role, schema, kind))

@@ -28,7 +28,8 @@ struct Collector {
     fields: Vec<(Oid, usize)>,
     /// Dependents that need CASCADE: what they are, and what of.
     dependents: Vec<(String, String)>,
-    /// Views still to be looked at, the next one last, with what they depend on: each is told of before those that depend on it.
+    /// Views still to be looked at, the next one last, with what they depend on: each is told of
+    /// before those that depend on it.
     views: Vec<(Oid, String)>,
     /// What would have to change in values that lie in rows: it keeps everything.
     kept_by: Option<String>,
@@ -245,8 +246,9 @@ impl Run<'_> {
         }
     }
 
-    /// Partitions are parts of their table; other children depend on it. Each is told of before its younger brothers, and after it
-    /// its own children; one of several parents after the last of them.
+    /// Partitions are parts of their table; other children depend on it. Each is told of before its
+    /// younger brothers, and after it its own children; one of several parents after the last of
+    /// them.
     fn collect_children(&self, table: Oid, found: &mut Collector) {
         enum Visit {
             Enter(Oid, Oid),
@@ -616,7 +618,8 @@ impl Run<'_> {
         self.remove(oid);
     }
 
-    /// ALTER TABLE … DROP COLUMN: the column stays as a gap; its indexes, constraints and sequences go.
+    /// ALTER TABLE … DROP COLUMN: the column stays as a gap; its indexes, constraints and sequences
+    /// go.
     pub(super) fn drop_column(&mut self, table: Oid, attnum: u16, cascade: bool) -> Result<()> {
         let mut found = Collector::default();
         let catalog = self.catalog();

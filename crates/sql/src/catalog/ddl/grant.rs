@@ -197,7 +197,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The grants on a subject after this one. `held`: what the grantor's options are looked for in.
+    /// The grants on a subject after this one. `held`: what the grantor's options are looked for
+    /// in.
     fn changed(
         &mut self,
         grant: &Grant,
@@ -227,8 +228,8 @@ impl Run<'_> {
         Ok(items)
     }
 
-    /// What of the rights the grantor can grant or revoke, with PostgreSQL's warnings about the rest. 42501 where it has nothing to do with
-    /// the object at all.
+    /// What of the rights the grantor can grant or revoke, with PostgreSQL's warnings about the
+    /// rest. 42501 where it has nothing to do with the object at all.
     #[allow(clippy::too_many_arguments)] // What a grant consists of.
     fn grantable(
         &mut self,

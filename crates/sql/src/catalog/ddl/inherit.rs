@@ -1,4 +1,5 @@
-//! ALTER TABLE of a table with children: what is done to it is done to them, by the names of columns and constraints.
+//! ALTER TABLE of a table with children: what is done to it is done to them, by the names of
+//! columns and constraints.
 
 use std::sync::Arc;
 
@@ -92,7 +93,8 @@ impl Run<'_> {
             }
             return self.alter_table(oid, actions);
         }
-        // A foreign key goes to all partitions at once, which must have the columns that were added before it.
+        // A foreign key goes to all partitions at once, which must have the columns that were added
+        // before it.
         let adds = |a: &AlterTable| matches!(a, AlterTable::AddColumn { .. });
         let key = |a: &AlterTable| match a {
             AlterTable::AddConstraint(new) => {
@@ -186,7 +188,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What cannot be done to a table because of its parents, its children or its key. `alone`: its children are not meant.
+    /// What cannot be done to a table because of its parents, its children or its key. `alone`: its
+    /// children are not meant.
     fn may_alter(&self, table: &TableDef, action: &AlterTable, alone: bool) -> Result<()> {
         let known = |attnum: u16| table.columns.get(usize::from(attnum) - 1);
         match action {
@@ -375,7 +378,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// An action as it is for a child; none where there is nothing to do but what has been done here.
+    /// An action as it is for a child; none where there is nothing to do but what has been done
+    /// here.
     fn for_child(
         &mut self,
         change: &Change<'_>,
@@ -926,7 +930,8 @@ impl Run<'_> {
     }
 }
 
-/// A child's columns are computed where its parent's are, in the same way though perhaps from something else.
+/// A child's columns are computed where its parent's are, in the same way though perhaps from
+/// something else.
 pub(super) fn same_generation(parent: &ColumnDef, child: &ColumnDef) -> Result<()> {
     let name = &child.name;
     match (&parent.generated, &child.generated) {

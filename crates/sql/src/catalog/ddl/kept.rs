@@ -8,8 +8,8 @@
 //! | defaults, CHECKs | domains |
 //! | arguments' defaults, bodies that were read when they were made | routines |
 //!
-//! Views are in `view`. A column's own name is followed in its table's texts by `rename_in_text`, which comes first: what was
-//! renamed already stays as it is.
+//! Views are in `view`. A column's own name is followed in its table's texts by `rename_in_text`,
+//! which comes first: what was renamed already stays as it is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -112,7 +112,8 @@ impl Run<'_> {
         }
     }
 
-    /// Writes anew what holds a name, if only by chance: a text that means the same comes out the same.
+    /// Writes anew what holds a name, if only by chance: a text that means the same comes out the
+    /// same.
     fn rewrite_naming(&mut self, before: &Catalog, names: Names<'_>) -> Result<()> {
         let after = self.catalog().clone();
         for old in tables_saying(before, names.from) {
@@ -335,7 +336,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Values that are kept as text: what rows have that were written before a column came, and partitions' bounds.
+    /// Values that are kept as text: what rows have that were written before a column came, and
+    /// partitions' bounds.
     fn rewrite_values(
         &mut self,
         before: &Catalog,

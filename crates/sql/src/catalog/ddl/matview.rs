@@ -7,8 +7,8 @@ use super::{Run, Work};
 use crate::catalog::TableDef;
 
 impl Run<'_> {
-    /// New files for a materialized view and its indexes, filled from its query or left empty. `concurrently`: the rows that
-    /// differ are changed where they are.
+    /// New files for a materialized view and its indexes, filled from its query or left empty.
+    /// `concurrently`: the rows that differ are changed where they are.
     pub(super) fn refresh(&mut self, oid: Oid, concurrently: bool, with_data: bool) -> Result<()> {
         let mut def: TableDef = (*self.table(oid)?).clone();
         let Some(materialized) = &mut def.materialized else {

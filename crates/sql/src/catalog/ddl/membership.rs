@@ -1,7 +1,8 @@
 //! GRANT and REVOKE of roles.
 //!
-//! Each membership is granted by someone, who must be able to grant the role: the bootstrap superuser or one with the ADMIN option. Who
-//! loses that option loses, with CASCADE, what it granted by it.
+//! Each membership is granted by someone, who must be able to grant the role: the bootstrap
+//! superuser or one with the ADMIN option. Who loses that option loses, with CASCADE, what it
+//! granted by it.
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};

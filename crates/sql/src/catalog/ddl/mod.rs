@@ -83,14 +83,16 @@ pub enum Work {
         old: Arc<TableDef>,
         values: Vec<Expr>,
     },
-    /// Copy all versions of rows from the file `from` into the table's heap (made by the `CreateHeap` before), in the order
-    /// of an index if one is given. Indexes follow as `IndexVersions`.
+    /// Copy all versions of rows from the file `from` into the table's heap (made by the
+    /// `CreateHeap` before), in the order of an index if one is given. Indexes follow as
+    /// `IndexVersions`.
     Repack {
         table: Oid,
         from: FileId,
         order: Option<Oid>,
     },
-    /// Make an index's file and fill it from every version in the table's heap, which `Repack` has filled.
+    /// Make an index's file and fill it from every version in the table's heap, which `Repack` has
+    /// filled.
     IndexVersions(Oid),
     /// Check rows that are there: 23502 for a NULL.
     /// `value`: the column's, over `Slot(attnum - 1)`, where rows do not hold it.
@@ -105,8 +107,8 @@ pub enum Work {
         name: String,
         expr: Expr,
     },
-    /// 23514 for a row of `table` that `partition`, which it is or is a part of, does not take any more. `default`: for
-    /// another partition has come that takes it.
+    /// 23514 for a row of `table` that `partition`, which it is or is a part of, does not take any
+    /// more. `default`: for another partition has come that takes it.
     CheckPartition {
         table: Oid,
         partition: Oid,
@@ -124,8 +126,8 @@ pub enum Work {
     RefreshInPlace(Oid),
     /// Make the heap of a new database's definitions, with what the template has.
     CreateDatabase { database: Oid, template: Oid },
-    /// Nobody is to be in a database until the transaction ends; 55006 where somebody is and stays. `force`: whoever is there
-    /// is ended.
+    /// Nobody is to be in a database until the transaction ends; 55006 where somebody is and stays.
+    /// `force`: whoever is there is ended.
     CloseDatabase { database: Oid, force: bool },
     /// Remove everything of a database at commit.
     DropDatabase(Oid),
@@ -141,7 +143,8 @@ pub struct Outcome {
     /// Tables beyond those the command names that CASCADE or a foreign key reached; the caller
     /// locks them before it does the work.
     pub touched: Vec<Oid>,
-    /// Tables that a new foreign key points at, their partitions among them: nobody writes to them until it is there.
+    /// Tables that a new foreign key points at, their partitions among them: nobody writes to them
+    /// until it is there.
     pub referenced: Vec<Oid>,
 }
 
@@ -179,7 +182,8 @@ impl Run<'_> {
     fn warning(&mut self, error: Error) {
         self.out.notices.push(error.severity(Severity::Warning));
     }
-    /// The schema a new relation is bound to go to; the session's temporary one is made when it is needed first.
+    /// The schema a new relation is bound to go to; the session's temporary one is made when it is
+    /// needed first.
     fn place(&mut self, schema: Oid) -> Oid {
         if schema != Oid::NONE {
             return schema;

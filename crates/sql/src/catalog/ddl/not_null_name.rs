@@ -1,7 +1,8 @@
-//! Names of NOT NULL constraints, which are one of a kind in their schema where nobody says otherwise.
+//! Names of NOT NULL constraints, which are one of a kind in their schema where nobody says
+//! otherwise.
 //!
-//! A name is kept only where it is not the one that the table and the column make, so those of others are found by
-//! taking a name apart at its underscores.
+//! A name is kept only where it is not the one that the table and the column make, so those of
+//! others are found by taking a name apart at its underscores.
 
 use throng_types::{Oid, Result};
 
@@ -12,7 +13,8 @@ use crate::catalog::{Relation, TableDef};
 const SUFFIX: &str = "_not_null";
 
 impl Run<'_> {
-    /// Numbers the names of NOT NULL constraints that `before` had not and that another table's have.
+    /// Numbers the names of NOT NULL constraints that `before` had not and that another table's
+    /// have.
     pub(super) fn settle_not_null_names(
         &mut self,
         oid: Oid,
@@ -57,7 +59,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether another table of its schema has a column whose NOT NULL has this name without being given one.
+    /// Whether another table of its schema has a column whose NOT NULL has this name without being
+    /// given one.
     fn makes_name(&self, table: &TableDef, name: &str) -> bool {
         let Some(stem) = name.strip_suffix(SUFFIX) else {
             return false;

@@ -1,4 +1,5 @@
-//! What a role owns and is named in: what stands in the way of DROP ROLE, what REASSIGN OWNED and DROP OWNED go over.
+//! What a role owns and is named in: what stands in the way of DROP ROLE, what REASSIGN OWNED and
+//! DROP OWNED go over.
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};

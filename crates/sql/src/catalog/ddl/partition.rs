@@ -24,8 +24,8 @@ fn unsupported(message: impl Into<String>) -> Error {
 }
 
 impl Run<'_> {
-    /// A partition with its bound is in the catalog: gives it what its table's partitions have, and sees to the default
-    /// partition, some of whose rows may be the new one's.
+    /// A partition with its bound is in the catalog: gives it what its table's partitions have, and
+    /// sees to the default partition, some of whose rows may be the new one's.
     pub(super) fn join_partitions(
         &mut self,
         oid: Oid,
@@ -522,7 +522,8 @@ impl Run<'_> {
         }
     }
 
-    /// What a partition takes becomes a constraint of its own, so that it can come back without its rows being looked at.
+    /// What a partition takes becomes a constraint of its own, so that it can come back without its
+    /// rows being looked at.
     fn keep_bound(&mut self, part: &TableDef) -> Result<()> {
         let parent = part
             .parents

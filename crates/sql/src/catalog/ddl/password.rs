@@ -1,7 +1,8 @@
 //! What is kept of a role's password.
 //!
-//! A secret that comes encrypted is kept as it comes; one that only looks like it is a password like others. MD5 is not
-//! computed here: such secrets can be kept, for another server to use, and nobody logs in with them.
+//! A secret that comes encrypted is kept as it comes; one that only looks like it is a password
+//! like others. MD5 is not computed here: such secrets can be kept, for another server to use, and
+//! nobody logs in with them.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

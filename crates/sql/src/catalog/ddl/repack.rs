@@ -1,4 +1,5 @@
-//! CLUSTER and VACUUM FULL: a table's rows packed anew, history and all; and which index a table is clustered by.
+//! CLUSTER and VACUUM FULL: a table's rows packed anew, history and all; and which index a table is
+//! clustered by.
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};

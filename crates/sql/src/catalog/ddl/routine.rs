@@ -125,7 +125,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Columns whose values, and constraints and indexes whose conditions and expressions, call a function.
+    /// Columns whose values, and constraints and indexes whose conditions and expressions, call a
+    /// function.
     pub(super) fn callers_of(&self, def: &RoutineDef) -> (Vec<(Oid, u16)>, Vec<Oid>) {
         let calls = |text: &str| {
             crate::parse::symbols(text).is_ok_and(|symbols| {

@@ -1,4 +1,5 @@
-//! Triggers: made, replaced, renamed, switched on and off; those of a partitioned table's rows are had by its partitions too.
+//! Triggers: made, replaced, renamed, switched on and off; those of a partitioned table's rows are
+//! had by its partitions too.
 
 use std::sync::Arc;
 
@@ -247,7 +248,8 @@ impl Run<'_> {
         triggers.filter(|t| t.names(attnum)).cloned().collect()
     }
 
-    /// Triggers that run a function or whose conditions name an object; of those in partitions the ones they are parts of.
+    /// Triggers that run a function or whose conditions name an object; of those in partitions the
+    /// ones they are parts of.
     pub(super) fn triggers_using(&self, object: Oid) -> Vec<Arc<TriggerDef>> {
         let uses = |t: &TriggerDef| {
             t.function == object || t.when.iter().any(|when| when.uses.contains(&object))

@@ -109,7 +109,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Values lie in rows as they were made: nothing of a type changes while there are columns of it.
+    /// Values lie in rows as they were made: nothing of a type changes while there are columns of
+    /// it.
     pub(super) fn alter_composite(&mut self, def: &TypeDef) -> Result<()> {
         if let Some(user) = self.column_of(def.oid, 0) {
             let message = format!(
@@ -328,7 +329,8 @@ fn named(symbol: &str, name: &str) -> bool {
     symbol == name || symbol == crate::parse::quote_ident(name)
 }
 
-/// A place for a new value at index `at`: after the last, before the first, or halfway between its neighbours.
+/// A place for a new value at index `at`: after the last, before the first, or halfway between its
+/// neighbours.
 fn place_between(labels: &[EnumLabel], at: usize) -> Result<f64> {
     let before = at.checked_sub(1).map(|i| labels[i].place);
     let after = labels.get(at).map(|l| l.place);
@@ -339,8 +341,8 @@ fn place_between(labels: &[EnumLabel], at: usize) -> Result<f64> {
         (Some(before), Some(after)) => before + (after - before) / 2.0,
     };
     let free = before.is_none_or(|b| place > b) && after.is_none_or(|a| place < a);
-    // Values lie in rows and indexes by their places, so those cannot be dealt anew. It takes fifty values put between
-    // the same two.
+    // Values lie in rows and indexes by their places, so those cannot be dealt anew. It takes fifty
+    // values put between the same two.
     match free {
         true => Ok(place),
         false => Err(Error::new(

@@ -29,7 +29,8 @@ fn reads_the_same(bound: &Relation, now: &Relation) -> bool {
 
 impl Run<'_> {
     pub(super) fn create_view(&mut self, create: &CreateView) -> Result<()> {
-        // Others may have changed what the definition was bound over while its locks were waited for.
+        // Others may have changed what the definition was bound over while its locks were waited
+        // for.
         for bound in &create.over {
             let now = self.catalog().relation(bound.oid());
             if !now.is_some_and(|now| reads_the_same(bound, &now)) {
@@ -95,7 +96,8 @@ impl Run<'_> {
         })
     }
 
-    /// After something got another name: writes the definitions anew of those among `views` that say it.
+    /// After something got another name: writes the definitions anew of those among `views` that
+    /// say it.
     pub(super) fn rewrite_views(&mut self, before: &Catalog, views: Vec<Oid>) -> Result<()> {
         for oid in views {
             let Some(view) = self.catalog().rule_of(oid) else {
@@ -122,7 +124,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// After a table has got columns or lost some: what a view says of its columns may mean others now.
+    /// After a table has got columns or lost some: what a view says of its columns may mean others
+    /// now.
     pub(super) fn views_see_columns(
         &mut self,
         before: &Catalog,

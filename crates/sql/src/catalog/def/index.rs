@@ -47,7 +47,8 @@ pub struct IndexTerms {
     pub predicate: Option<String>,
     /// Attribute numbers that the expressions and the condition use.
     pub uses: Vec<u16>,
-    /// INCLUDE: columns that the index is said to carry. What is read of them is read from the table.
+    /// INCLUDE: columns that the index is said to carry. What is read of them is read from the
+    /// table.
     pub include: Vec<u16>,
     #[serde(default)]
     pub method: IndexMethod,
@@ -74,7 +75,8 @@ impl IndexMethod {
     }
 }
 
-/// What was said of a key column's order and does not go without saying. It changes nothing: all strings order by their bytes.
+/// What was said of a key column's order and does not go without saying. It changes nothing: all
+/// strings order by their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeyWords {
     pub collation: Option<String>,

@@ -70,7 +70,8 @@ impl ArgDef {
 pub enum RoutineBody {
     /// Statements that are read when it is called, under the caller's search path.
     Text(String),
-    /// The same, read when it was made: names are sought in the schemas of then. `atomic`: written with BEGIN ATOMIC.
+    /// The same, read when it was made: names are sought in the schemas of then. `atomic`: written
+    /// with BEGIN ATOMIC.
     Standard {
         text: String,
         atomic: bool,
@@ -133,7 +134,8 @@ pub struct RoutineDef {
     /// `SET name TO value`: in force while it runs.
     pub settings: Vec<(String, String)>,
     pub body: RoutineBody,
-    /// What its types, its defaults and a body that was read name: they cannot go while it is there.
+    /// What its types, its defaults and a body that was read name: they cannot go while it is
+    /// there.
     pub uses: Vec<ViewUse>,
 }
 

@@ -1,7 +1,8 @@
 //! What ANALYZE found about a table.
 //!
-//! Values are kept as the rows keep them, in hexadecimal digits: so they read the same under any settings, and need neither
-//! the catalog nor a type's input function. What cannot be read any more is taken for not known.
+//! Values are kept as the rows keep them, in hexadecimal digits: so they read the same under any
+//! settings, and need neither the catalog nor a type's input function. What cannot be read any more
+//! is taken for not known.
 
 use std::fmt::Write;
 
@@ -36,7 +37,8 @@ pub struct FamilyStats {
 }
 
 impl StatsDef {
-    /// What is known of a column, and of how many rows: with those of the children, or of the table alone.
+    /// What is known of a column, and of how many rows: with those of the children, or of the table
+    /// alone.
     pub fn column(&self, attnum: u16, with_children: bool) -> Option<(&ColumnStats, f64)> {
         let at = usize::from(attnum).checked_sub(1)?;
         match (&self.family, with_children) {
@@ -52,7 +54,8 @@ impl StatsDef {
 pub struct ColumnStats {
     /// Number of distinct values; 0 when unknown.
     pub distinct: f64,
-    /// Whether that number grows with the rows, where somebody has said so; otherwise it does where it is a good part of them.
+    /// Whether that number grows with the rows, where somebody has said so; otherwise it does where
+    /// it is a good part of them.
     pub grows: Option<bool>,
     /// Share of NULLs, 0 to 1.
     pub null_fraction: f64,
@@ -63,7 +66,8 @@ pub struct ColumnStats {
     /// The most common values, the most common first, and the share of rows that each has.
     pub common: Vec<Datum>,
     pub frequencies: Vec<f64>,
-    /// Values that cut the others into parts of as many rows each, in order; empty, or two at least.
+    /// Values that cut the others into parts of as many rows each, in order; empty, or two at
+    /// least.
     pub bounds: Vec<Datum>,
     /// Between the values' order and that of the rows in the heap, -1 to 1.
     pub correlation: Option<f64>,
@@ -72,12 +76,14 @@ pub struct ColumnStats {
 impl ColumnStats {
     /// Whether there are more distinct values where there are more rows than these.
     pub fn grows(&self, rows: f64) -> bool {
-        /// PostgreSQL's measure: this part of the rows, found to be distinct, is taken to stay that part.
+        /// PostgreSQL's measure: this part of the rows, found to be distinct, is taken to stay that
+        /// part.
         const PART: f64 = 0.1;
         rows > 0.0 && self.grows.unwrap_or(self.distinct > rows * PART)
     }
 
-    /// Takes what `n_distinct` says in the place of what was found: a count, or, negative, a part of the rows.
+    /// Takes what `n_distinct` says in the place of what was found: a count, or, negative, a part
+    /// of the rows.
     pub fn take_distinct(&mut self, said: f64, rows: f64) {
         (self.distinct, self.grows) = match said < 0.0 {
             true => (-said * rows, Some(true)),

@@ -1,5 +1,6 @@
-//! What `ALTER COLUMN … SET STORAGE` says of a column: kept and shown. Where a long value really lies is decided by its length
-//! alone, which no client can tell from PostgreSQL's choices but by the size of files.
+//! What `ALTER COLUMN … SET STORAGE` says of a column: kept and shown. Where a long value really
+//! lies is decided by its length alone, which no client can tell from PostgreSQL's choices but by
+//! the size of files.
 
 use serde::{Deserialize, Serialize};
 use throng_types::error::state;
@@ -36,8 +37,8 @@ impl Storage {
         }
     }
 
-    /// What was written for a column of that type, called `shown` in messages; none: what the type has. 22023 for another word, 0A000
-    /// for what only types of varying length have.
+    /// What was written for a column of that type, called `shown` in messages; none: what the type
+    /// has. 22023 for another word, 0A000 for what only types of varying length have.
     pub fn said(word: &str, ty: SqlType, shown: &str) -> Result<Option<Storage>> {
         let said = match word.to_ascii_lowercase().as_str() {
             "plain" => Storage::Plain,

@@ -4,8 +4,9 @@
 //! Links of a partitioned table ─ Known ┬─ bounds: read when they are asked for first, then changed
 //!                                      └─ touched: partitions that came, went or changed since
 //! ```
-//! A definition touches the partition it is about; whoever asks next reads that one's bound alone. So a partition's place is
-//! found, and whether it overlaps another's, in a time that grows with the logarithm of their number.
+//! A definition touches the partition it is about; whoever asks next reads that one's bound alone.
+//! So a partition's place is found, and whether it overlaps another's, in a time that grows with
+//! the logarithm of their number.
 
 use std::sync::{Arc, OnceLock};
 
@@ -111,7 +112,8 @@ impl Bounds {
         self.null
     }
 
-    /// The partition that takes something of what a new one with this bound would take, the first of them.
+    /// The partition that takes something of what a new one with this bound would take, the first
+    /// of them.
     pub fn overlapping(&self, keys: &Keys) -> Option<Oid> {
         match keys {
             Keys::Default => self.default,
@@ -148,7 +150,8 @@ impl Bounds {
         std::iter::successors(after(0), move |modulus| after(*modulus))
     }
 
-    /// A partition with the largest modulus that is not above this one, and one with the next larger.
+    /// A partition with the largest modulus that is not above this one, and one with the next
+    /// larger.
     pub fn around(&self, modulus: i32) -> [Option<(i32, Oid)>; 2] {
         let found = |entry: Option<(&(i32, i32), &Oid)>| entry.map(|((m, _), part)| (*m, *part));
         let most = (modulus, i32::MAX);

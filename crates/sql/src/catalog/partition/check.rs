@@ -63,7 +63,8 @@ pub fn end_text(end: &RangeEnd, ty: SqlType) -> String {
     }
 }
 
-/// 42P17 where a partition called `name` cannot have this bound; `without`: a partition that does not count.
+/// 42P17 where a partition called `name` cannot have this bound; `without`: a partition that does
+/// not count.
 pub fn check_bound(
     parent: &TableDef,
     name: &str,

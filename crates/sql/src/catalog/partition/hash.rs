@@ -1,6 +1,7 @@
-//! The hash that rows of a hash-partitioned table are placed by: PostgreSQL's (Bob Jenkins' lookup3, 64 bits of it, seeded),
-//! so that a row goes to the partition it would go to there. Types whose hash PostgreSQL takes from a form of its own
-//! (`numeric`, `jsonb` and others) are hashed by their ordered key.
+//! The hash that rows of a hash-partitioned table are placed by: PostgreSQL's (Bob Jenkins'
+//! lookup3, 64 bits of it, seeded), so that a row goes to the partition it would go to there. Types
+//! whose hash PostgreSQL takes from a form of its own (`numeric`, `jsonb` and others) are hashed by
+//! their ordered key.
 
 use throng_types::{Datum, Result, SqlType, oid};
 

@@ -310,7 +310,8 @@ pub(super) fn pg_stat_archiver(_: &Catalog, _: &dyn SystemState) -> Rows {
     vec![row![0i64, none(), none(), 0i64, none(), none(), none()]]
 }
 
-/// Pages written to make room, by the page writer or a session that found it too slow; it never stops for having written much.
+/// Pages written to make room, by the page writer or a session that found it too slow; it never
+/// stops for having written much.
 pub(super) fn pg_stat_bgwriter(_: &Catalog, _: &dyn SystemState) -> Rows {
     let written = counted(Counter::PageWrite) - counted(Counter::CheckpointWrite);
     let taken = counted(Counter::PageRead) + counted(Counter::PageExtend);

@@ -259,7 +259,8 @@ fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows
     }
 }
 
-/// A partition's index or constraint, which is there because of the whole's, and goes with its table.
+/// A partition's index or constraint, which is there because of the whole's, and goes with its
+/// table.
 fn part_dependencies(kind: Oid, part: Oid, whole: Oid, table: Oid, rows: &mut Rows) {
     rows.push(dependency((kind, part, 0), (kind, whole, 0), b'P'));
     rows.push(dependency((kind, part, 0), relation(table, 0), b'S'));
@@ -348,7 +349,8 @@ fn view_dependencies(catalog: &Catalog, view: &ViewDef, rows: &mut Rows) {
     }
 }
 
-/// The columns of a composite type's relation depend on their types, and the relation is a part of the type.
+/// The columns of a composite type's relation depend on their types, and the relation is a part of
+/// the type.
 fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
     let (Some(fields), Some(serial)) = (&def.fields, made::serial(def.oid)) else {
         return;

@@ -1,4 +1,5 @@
-//! Definitions written as SQL: what `pg_get_indexdef`, `pg_get_constraintdef` and `pg_get_expr` say.
+//! Definitions written as SQL: what `pg_get_indexdef`, `pg_get_constraintdef` and `pg_get_expr`
+//! say.
 
 use throng_types::sqltype::type_name;
 use throng_types::{Oid, oid};
@@ -9,8 +10,8 @@ use crate::catalog::{
 };
 use crate::parse::{quote_ident, quote_literal};
 
-/// A constraint, default or rule that has no object of its own, made a number: no oid is given out from
-/// there on. Two columns share one only where their tables' oids are 2^19 apart.
+/// A constraint, default or rule that has no object of its own, made a number: no oid is given out
+/// from there on. Two columns share one only where their tables' oids are 2^19 apart.
 fn synthetic(range: u32, table: Oid, attnum: u16) -> Oid {
     Oid(range | (table.0 << 11 | u32::from(attnum)) & 0x3fff_ffff)
 }
@@ -74,13 +75,14 @@ pub fn qualified_name(catalog: &Catalog, schema: Oid, name: &str) -> String {
     }
 }
 
-/// The default as SQL, a sequence's next value included, or what a generated column is computed by; none for identity
-/// columns, whose sequence is not a default.
+/// The default as SQL, a sequence's next value included, or what a generated column is computed by;
+/// none for identity columns, whose sequence is not a default.
 pub fn column_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
     default_with(column, &|sequence| relation_name(catalog, sequence))
 }
 
-/// The default as `pg_attrdef` keeps it, a sequence's name with its schema: [`shown_default`] makes it what is shown.
+/// The default as `pg_attrdef` keeps it, a sequence's name with its schema: [`shown_default`] makes
+/// it what is shown.
 pub fn stored_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
     default_with(column, &|sequence| match catalog.sequence(sequence) {
         Some(def) => qualified_name(catalog, def.schema, &def.name),
@@ -244,7 +246,8 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
     text
 }
 
-/// A constraint as it stands in `CREATE TABLE`; `name_of` writes the table a foreign key references.
+/// A constraint as it stands in `CREATE TABLE`; `name_of` writes the table a foreign key
+/// references.
 pub fn constraint_definition(
     catalog: &Catalog,
     constraint: &ConstraintDef,

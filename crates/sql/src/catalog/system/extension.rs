@@ -1,5 +1,5 @@
-//! PL/pgSQL, which every database is born with, as the extension that PostgreSQL's tools look for: a dump leaves its
-//! members out.
+//! PL/pgSQL, which every database is born with, as the extension that PostgreSQL's tools look for:
+//! a dump leaves its members out.
 
 use throng_types::{Datum, Oid};
 

@@ -31,8 +31,8 @@ fn joined(mut start: Vec<Datum>, parts: impl IntoIterator<Item = Vec<Datum>>) ->
     start
 }
 
-/// A row for each constraint of the tables the reader may use, given its table, its name, and itself;
-/// an `Err` is the NOT NULL of the column named.
+/// A row for each constraint of the tables the reader may use, given its table, its name, and
+/// itself; an `Err` is the NOT NULL of the column named.
 fn each(
     catalog: &Catalog,
     state: &dyn SystemState,

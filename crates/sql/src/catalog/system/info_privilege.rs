@@ -73,7 +73,8 @@ struct Right {
     grantable: bool,
 }
 
-/// The rights among `of` in a list of grants which concern one of `roles`. An owner's own count as grantable.
+/// The rights among `of` in a list of grants which concern one of `roles`. An owner's own count as
+/// grantable.
 fn rights(items: &[AclItem], owner: Oid, of: u32, roles: &[Oid]) -> Vec<Right> {
     let mut found = Vec::new();
     for item in items {

@@ -244,8 +244,8 @@ pub(super) fn view_column_usage(catalog: &Catalog, state: &dyn SystemState) -> R
     rows
 }
 
-/// A type as the standard describes it: name, character length and bytes, precision, radix and scale,
-/// digits of a second, interval fields.
+/// A type as the standard describes it: name, character length and bytes, precision, radix and
+/// scale, digits of a second, interval fields.
 pub(super) struct Described {
     pub name: String,
     pub characters: Option<i32>,

@@ -1,5 +1,6 @@
-//! Views of how much of relations was read: their relations are listed, but pages are not counted by
-//! relation, and what a transaction did is not kept apart from what others did. Such counters are NULL.
+//! Views of how much of relations was read: their relations are listed, but pages are not counted
+//! by relation, and what a transaction did is not kept apart from what others did. Such counters
+//! are NULL.
 
 use throng_types::Datum;
 

@@ -1,6 +1,8 @@
-//! Indexes and toast tables of the catalogs, as PostgreSQL lists its own: those who read a catalog look there for its key.
+//! Indexes and toast tables of the catalogs, as PostgreSQL lists its own: those who read a catalog
+//! look there for its key.
 //!
-//! They are listed and nothing else: a catalog's rows are computed, so no index finds one of them and none is kept elsewhere.
+//! They are listed and nothing else: a catalog's rows are computed, so no index finds one of them
+//! and none is kept elsewhere.
 
 use std::sync::LazyLock;
 
@@ -484,8 +486,8 @@ impl ListedIndex {
     }
 }
 
-/// Oids of the constraints that unique indexes stand for, in the order of the indexes; PostgreSQL gives them out when a cluster
-/// is made.
+/// Oids of the constraints that unique indexes stand for, in the order of the indexes; PostgreSQL
+/// gives them out when a cluster is made.
 const FIRST_CONSTRAINT: u32 = 10_400;
 
 /// Unique indexes with their constraints' oids.

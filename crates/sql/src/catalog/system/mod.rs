@@ -1,8 +1,8 @@
-//! `pg_catalog`, `information_schema` and `throng`: virtual relations, computed from a [`Catalog`] and the
-//! running system when they are read.
+//! `pg_catalog`, `information_schema` and `throng`: virtual relations, computed from a [`Catalog`]
+//! and the running system when they are read.
 //!
-//! Definitions are constants with PostgreSQL's oids and column types, where it has the thing; queries bind and plan over
-//! them as over any table.
+//! Definitions are constants with PostgreSQL's oids and column types, where it has the thing;
+//! queries bind and plan over them as over any table.
 
 mod activity;
 mod columns;
@@ -79,7 +79,8 @@ impl VirtualTable {
             _ => b'v',
         }
     }
-    /// Whether a column is NOT NULL, which those of PostgreSQL's catalogs are unless they are known not to be.
+    /// Whether a column is NOT NULL, which those of PostgreSQL's catalogs are unless they are known
+    /// not to be.
     pub fn is_never_null(&self, column: &str) -> bool {
         let nullable = columns::NULLABLE;
         let own = nullable.iter().find(|(table, _)| *table == self.name);

@@ -4,8 +4,9 @@
 //! WHERE attrelid = 16384 ─ a key ─► its objects ─┐
 //! all of them ───────────────────────────────────┴─ some at a time ─► a catalog that lists these alone ─► rows
 //! ```
-//! The functions that make rows list what a catalog has of a kind and look up everything else. So a copy of the catalog that
-//! lists a few objects gives the rows of those. A key may lead to more rows than it asks for: whoever reads them tests them.
+//! The functions that make rows list what a catalog has of a kind and look up everything else. So a
+//! copy of the catalog that lists a few objects gives the rows of those. A key may lead to more
+//! rows than it asks for: whoever reads them tests them.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +37,8 @@ pub enum Key {
 
 use Key::{Indexed, Parent, Referenced, Relation, RelationName, Type, TypeName};
 
-/// The virtual relations whose rows are made of relations and types one by one, and the columns by which these are found.
+/// The virtual relations whose rows are made of relations and types one by one, and the columns by
+/// which these are found.
 const PARTED: &[(&str, &[(&str, Key)])] = &[
     ("pg_attrdef", &[("adrelid", Relation)]),
     ("pg_attribute", &[("attrelid", Relation)]),
@@ -208,7 +210,8 @@ impl Catalog {
         !self.without_built_in
     }
 
-    /// The same definitions, of which only these are listed, and what is built in where `built_in` is set.
+    /// The same definitions, of which only these are listed, and what is built in where `built_in`
+    /// is set.
     fn listing(&self, objects: &[Oid], built_in: bool) -> Catalog {
         let mut part = self.clone();
         part.without_built_in = !built_in;
@@ -231,7 +234,8 @@ impl Catalog {
     }
 }
 
-/// The objects that a type's row is made of: it, the type of its elements, the relation whose rows it has.
+/// The objects that a type's row is made of: it, the type of its elements, the relation whose rows
+/// it has.
 fn of_type(ty: Oid) -> impl Iterator<Item = Oid> {
     let element = made::is_made(ty).then_some(Oid(ty.0.saturating_sub(1)));
     let relation = made::serial(ty);

@@ -1,4 +1,5 @@
-//! Partitions and inheritance: `pg_inherits`, `pg_partitioned_table`, and bounds and keys written as SQL.
+//! Partitions and inheritance: `pg_inherits`, `pg_partitioned_table`, and bounds and keys written
+//! as SQL.
 
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 

@@ -1,5 +1,5 @@
-//! Relations and their columns: `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence`,
-//! `pg_namespace`. The virtual relations list themselves too.
+//! Relations and their columns: `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`,
+//! `pg_sequence`, `pg_namespace`. The virtual relations list themselves too.
 
 use std::sync::{Arc, LazyLock};
 
@@ -542,7 +542,8 @@ static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
     columns.collect()
 });
 
-/// What a column's values are compared by, where that is not the default: its domain's, where it has none of its own.
+/// What a column's values are compared by, where that is not the default: its domain's, where it
+/// has none of its own.
 fn collation_of<'a>(catalog: &'a Catalog, column: &'a ColumnDef) -> Option<&'a str> {
     let of_domain = || {
         let domain = catalog.made_type(column.domain?)?.domain.as_ref()?;
@@ -679,7 +680,8 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 /// Where `pg_attribute.attnum` is.
 const ATTNUM: usize = 4;
 
-/// Puts into rows that begin with a relation's oid what was granted on it, or on the column that `column` gives.
+/// Puts into rows that begin with a relation's oid what was granted on it, or on the column that
+/// `column` gives.
 fn with_grants(
     catalog: &Catalog,
     rows: &mut Rows,

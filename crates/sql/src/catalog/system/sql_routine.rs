@@ -1,5 +1,6 @@
-//! Functions of the system that are written in SQL: `information_schema`'s helpers, which drivers call, and those that give a
-//! system view's rows. They are routines like users' own, in every catalog from the start, and never stored.
+//! Functions of the system that are written in SQL: `information_schema`'s helpers, which drivers
+//! call, and those that give a system view's rows. They are routines like users' own, in every
+//! catalog from the start, and never stored.
 
 use throng_types::{Oid, oid};
 

@@ -1,4 +1,5 @@
-//! What ANALYZE found: `pg_statistic`, and `pg_stats`, which shows each reader the columns that it may read.
+//! What ANALYZE found: `pg_statistic`, and `pg_stats`, which shows each reader the columns that it
+//! may read.
 
 use throng_types::datum::Array;
 use throng_types::{Datum, Oid, oid};

@@ -191,8 +191,9 @@ fn constraint(oid: u32, name: &str, table: Oid, kind: ConstraintKind) -> Constra
     }
 }
 
-/// `customers (id int primary key, "Name" varchar(20) default 'x')` and `orders (id serial, dropped,
-/// customer int references customers, kind always identity, check (id > 0))`, indexed by customer.
+/// `customers (id int primary key, "Name" varchar(20) default 'x')` and `orders (id serial,
+/// dropped, customer int references customers, kind always identity, check (id > 0))`, indexed by
+/// customer.
 fn small() -> Catalog {
     let id = ColumnDef {
         not_null: true,

@@ -188,7 +188,8 @@ pub(super) fn pg_trigger(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     rows
 }
 
-/// PostgreSQL's own functions for foreign keys: on DELETE and on UPDATE of a row that is pointed at.
+/// PostgreSQL's own functions for foreign keys: on DELETE and on UPDATE of a row that is pointed
+/// at.
 fn action_functions(on_delete: FkAction, on_update: FkAction) -> [u32; 2] {
     let pair = |action| match action {
         FkAction::Cascade => [1646, 1647],
@@ -200,13 +201,15 @@ fn action_functions(on_delete: FkAction, on_update: FkAction) -> [u32; 2] {
     [pair(on_delete)[0], pair(on_update)[1]]
 }
 
-/// The oid of one of the four triggers that a foreign key is in PostgreSQL: a number that no object has.
+/// The oid of one of the four triggers that a foreign key is in PostgreSQL: a number that no object
+/// has.
 fn internal_oid(constraint: Oid, which: u32) -> Oid {
     const FIRST: u32 = 1 << 31;
     Oid(FIRST | (constraint.0 << 2) & !FIRST | which)
 }
 
-/// The name of the first trigger that foreign keys are on a table in PostgreSQL; none where it has none.
+/// The name of the first trigger that foreign keys are on a table in PostgreSQL; none where it has
+/// none.
 pub(crate) fn of_keys(catalog: &Catalog, table: &TableDef) -> Option<String> {
     let of = |kind: char, which, constraint: &ConstraintDef| {
         let oid = internal_oid(constraint.oid, which);
@@ -234,7 +237,8 @@ fn of_foreign_key(catalog: &Catalog, constraint: &ConstraintDef) -> Rows {
     let actions = action_functions(key.on_delete, key.on_update);
     let (own, other) = (constraint.table, key.ref_table);
     let mut found = Vec::with_capacity(4);
-    // What is done with rows that are pointed at is said once, for the table that the key was declared of.
+    // What is done with rows that are pointed at is said once, for the table that the key was
+    // declared of.
     if constraint.lineage.parent.is_none() {
         let waits = |action| action == FkAction::NoAction;
         found.push((

@@ -1,4 +1,5 @@
-//! Functions and procedures that users made: their rows of `pg_proc`, and what `pg_get_functiondef` and its kin say.
+//! Functions and procedures that users made: their rows of `pg_proc`, and what `pg_get_functiondef`
+//! and its kin say.
 
 use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Array, Datum, Oid, SqlType, oid};
@@ -136,7 +137,8 @@ fn type_text(catalog: &Catalog, path: &[Oid], ty: Oid) -> String {
     }
 }
 
-/// What `pg_get_function_arguments` and, without defaults, `pg_get_function_identity_arguments` say.
+/// What `pg_get_function_arguments` and, without defaults, `pg_get_function_identity_arguments`
+/// say.
 pub fn arguments(catalog: &Catalog, path: &[Oid], def: &RoutineDef, defaults: bool) -> String {
     let shown = def.args.iter().filter(|a| a.mode != ArgMode::Table);
     let shown: Vec<String> = shown

@@ -1,4 +1,5 @@
-//! The views that spell catalogs out by name: `pg_tables`, `pg_indexes`, `pg_views`, `pg_sequences`.
+//! The views that spell catalogs out by name: `pg_tables`, `pg_indexes`, `pg_views`,
+//! `pg_sequences`.
 
 use throng_types::{Datum, Oid};
 

@@ -1,4 +1,5 @@
-//! The schema `throng`: what was waited for and what is waited for now, where the time of the running goes, and what was counted.
+//! The schema `throng`: what was waited for and what is waited for now, where the time of the
+//! running goes, and what was counted.
 
 use throng_observe::Counter;
 use throng_types::{Array, Datum, Oid, oid};
@@ -6,7 +7,8 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, row};
 use crate::catalog::Catalog;
 
-/// A row of `throng.waits`: one event on one object since the server started, or the last `throng_reset_waits()`.
+/// A row of `throng.waits`: one event on one object since the server started, or the last
+/// `throng_reset_waits()`.
 #[derive(Clone, Debug, Default)]
 pub struct WaitInfo {
     pub event_type: &'static str,
@@ -34,7 +36,8 @@ pub struct HolderInfo {
     /// The session's user; other users' statements are not for everybody.
     pub user: Option<Oid>,
     pub state: Option<String>,
-    /// What it runs or ran last; for a thread of the server, which one it is and what it waits for itself.
+    /// What it runs or ran last; for a thread of the server, which one it is and what it waits for
+    /// itself.
     pub does: Option<String>,
 }
 

@@ -28,7 +28,8 @@ pub fn object_field(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 pub fn object_field_text(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(as_text(jsonb(&args[0]).root().member(text(&args[1]))))
 }
-/// An element of the whole value. One that is neither array nor object counts as an array of itself.
+/// An element of the whole value. One that is neither array nor object counts as an array of
+/// itself.
 fn element_of<'a>(args: &'a [Datum]) -> Option<JsonRef<'a>> {
     let (root, at) = (jsonb(&args[0]).root(), int(&args[1]));
     match root.is_container() {

@@ -1,4 +1,5 @@
-//! `json_agg`, `json_object_agg` and their kin. Those of `json` gather text, those of `jsonb` the values themselves.
+//! `json_agg`, `json_object_agg` and their kin. Those of `json` gather text, those of `jsonb` the
+//! values themselves.
 
 use super::super::aggregate::{AggState, Joined, Step, mixed};
 use super::super::{EvalContext, EvalResult};
@@ -127,7 +128,8 @@ pub fn object_b_finish(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
     Ok(Datum::Jsonb(object.encode()?))
 }
 
-/// Pairs gathered by [`object_b_step`] or [`object_unique_step`], of which no two may have the same key.
+/// Pairs gathered by [`object_b_step`] or [`object_unique_step`], of which no two may have the same
+/// key.
 fn unique_pairs(state: AggState, named: bool) -> Result<Option<Vec<Datum>>> {
     let AggState::Items(items) = state else {
         return Ok(None);

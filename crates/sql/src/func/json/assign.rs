@@ -1,7 +1,7 @@
 //! Assignment to a part of a `jsonb` by subscripts: `SET j['a'][0] = …`.
 //!
-//! What is missing on the way is made: an array where the next subscript is an integer, else an object. A NULL becomes an
-//! empty one first.
+//! What is missing on the way is made: an array where the next subscript is an integer, else an
+//! object. A NULL becomes an empty one first.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,8 @@
 //! JSON of SQL's values.
 //!
-//! Numbers and booleans become themselves (but for NaN and the infinities), dates and timestamps ISO 8601's strings, arrays arrays,
-//! rows objects, `json` and `jsonb` what they are, and everything else a string of its text.
+//! Numbers and booleans become themselves (but for NaN and the infinities), dates and timestamps
+//! ISO 8601's strings, arrays arrays, rows objects, `json` and `jsonb` what they are, and
+//! everything else a string of its text.
 
 use super::super::array::array;
 use super::super::{EvalContext, EvalResult};

@@ -1,7 +1,8 @@
 //! `json` and `jsonb`: their operators, functions, casts and aggregates.
 //!
-//! `json` is a text and stays one: what is taken out of it is a piece of that text. `jsonb` is read where its bytes lie
-//! ([`throng_types::jsonb`]) and edited by building a tree whose untouched branches are copied.
+//! `json` is a text and stays one: what is taken out of it is a piece of that text. `jsonb` is read
+//! where its bytes lie ([`throng_types::jsonb`]) and edited by building a tree whose untouched
+//! branches are copied.
 
 mod access;
 mod aggregate;
@@ -41,8 +42,8 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// Values of these types are kept as values of others and do not tell what they are: a function that takes any type
-/// is given their text, which is what it would make of them.
+/// Values of these types are kept as values of others and do not tell what they are: a function
+/// that takes any type is given their text, which is what it would make of them.
 fn is_opaque(ty: Oid) -> bool {
     matches!(ty, oid::XID8 | oid::PG_LSN) || crate::io::object_kind(ty).is_some()
 }

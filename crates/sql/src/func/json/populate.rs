@@ -1,7 +1,8 @@
 //! `json_populate_record` and its kin: JSON as a value of a row type.
 //!
-//! A value does not know all of its type, so the binder puts constants before the written arguments of a call: the row type's oid and
-//! that of the domain over it. These functions are therefore in no table that names are looked up in.
+//! A value does not know all of its type, so the binder puts constants before the written arguments
+//! of a call: the row type's oid and that of the domain over it. These functions are therefore in
+//! no table that names are looked up in.
 
 use std::borrow::Cow;
 

@@ -12,7 +12,8 @@ use super::{access, build, cast, edit, rows, text};
 use throng_types::Oid;
 use throng_types::oid::*;
 
-/// One row a function: oid, name, arguments, result, what computes it, and how it differs from a strict and immutable one.
+/// One row a function: oid, name, arguments, result, what computes it, and how it differs from a
+/// strict and immutable one.
 macro_rules! functions {
     ($($oid:literal $name:ident($($arg:ident),*) $ret:ident $module:ident::$eval:ident $(, $change:ident($($given:expr),*))*;)*) => {
         pub static FUNCTIONS: &[Function] = &[

@@ -203,7 +203,8 @@ pub fn array_length(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
 }
 
-/// `json_strip_nulls`: the text made anew without the members that are null, and perhaps the elements.
+/// `json_strip_nulls`: the text made anew without the members that are null, and perhaps the
+/// elements.
 pub fn strip_nulls(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let in_arrays = args.get(1).is_some_and(Datum::is_true);
     let mut walker = Walker::new(json(&args[0]), true);

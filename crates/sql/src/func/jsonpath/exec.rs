@@ -1,11 +1,13 @@
 //! Walking a path: each step is done for a value, and what follows it for each value it gives.
 //!
-//! Where nobody asks for the values but only whether there is one, a walk ends with the first ([`Found::wanted`]). In lax mode arrays
-//! are unwrapped and structural errors are no errors; in strict mode a question whether there is a value is answered only when all have
-//! been looked at, as there may be an error among them.
+//! Where nobody asks for the values but only whether there is one, a walk ends with the first
+//! ([`Found::wanted`]). In lax mode arrays are unwrapped and structural errors are no errors; in
+//! strict mode a question whether there is a value is answered only when all have been looked at,
+//! as there may be an error among them.
 //!
-//! A failure is soft where `silent` and predicates pass it over, hard where it ends the statement whatever is around it.
-//! A walk's depth, steps and values held at once are bounded, beyond which it fails hard.
+//! A failure is soft where `silent` and predicates pass it over, hard where it ends the statement
+//! whatever is around it. A walk's depth, steps and values held at once are bounded, beyond which
+//! it fails hard.
 
 use super::arena::{Arena, Tail};
 use super::value::Value;
@@ -15,7 +17,8 @@ use throng_types::error::{SqlState, state};
 use throng_types::jsonb::{JsonRef, View, too_deep};
 use throng_types::{Error, Jsonb, interrupt};
 
-/// Levels of calls, of a path's steps and a document's containers together: what a stack of 8 MiB has room for without optimization.
+/// Levels of calls, of a path's steps and a document's containers together: what a stack of 8 MiB
+/// has room for without optimization.
 const MAX_LEVELS: usize = 1500;
 /// Steps, which is some seconds.
 const MAX_STEPS: u64 = if cfg!(test) { 1 << 20 } else { 1 << 28 };
@@ -120,8 +123,9 @@ pub struct Walker<'a> {
     pub held: usize,
 }
 
-/// Walks a path over a document and gives what `use_found` makes of the values and of whether there are any, or the soft error
-/// that the walk ended with after those. What is hard it is not asked about.
+/// Walks a path over a document and gives what `use_found` makes of the values and of whether there
+/// are any, or the soft error that the walk ended with after those. What is hard it is not asked
+/// about.
 pub fn run<T>(
     ctx: &EvalContext<'_>,
     path: &Path,
@@ -234,7 +238,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The walk of a chain that gives a whole sequence, arrays in it unwrapped in lax mode where told.
+    /// The walk of a chain that gives a whole sequence, arrays in it unwrapped in lax mode where
+    /// told.
     pub fn sequence(&mut self, chain: &[Item], value: &Value<'a>, unwrap: bool) -> Walk<Found<'a>> {
         let mut found = Found::all();
         self.item(chain, value, &mut found)?;

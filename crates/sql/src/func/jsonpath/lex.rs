@@ -1,8 +1,9 @@
 //! The tokens of a `jsonpath`.
 //!
-//! Where several readings begin at one place the longest is taken, so `1a` is junk after a number, and `0755` and `1__0` are words.
-//! A token keeps what PostgreSQL's scanner has in hand when it gives the token out, which is what an error says it is near: for a word
-//! the blanks after it, or nothing.
+//! Where several readings begin at one place the longest is taken, so `1a` is junk after a number,
+//! and `0755` and `1__0` are words. A token keeps what PostgreSQL's scanner has in hand when it
+//! gives the token out, which is what an error says it is near: for a word the blanks after it, or
+//! nothing.
 
 use crate::io::invalid_syntax;
 use throng_types::error::state;

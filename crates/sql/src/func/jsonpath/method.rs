@@ -109,7 +109,8 @@ impl<'a> Walker<'a> {
         ))
     }
 
-    /// An object for each member, with a number that tells the object it is a member of from others.
+    /// An object for each member, with a number that tells the object it is a member of from
+    /// others.
     fn key_values(
         &mut self,
         method: &Method,

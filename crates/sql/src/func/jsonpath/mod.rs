@@ -1,11 +1,13 @@
 //! `jsonpath`: the language of SQL/JSON paths, and what a path finds in a `jsonb`.
 //!
-//! A value of the type is kept as the text it prints as, which reads back as the same path: where an operator's result is walked
-//! further it stands in parentheses, also there where PostgreSQL leaves them out and so prints another path. What is evaluated is
-//! the tree ([`Path`]), of which each thread keeps the last ones. Paths are walked over the bytes of the document; values made on the
-//! way live in an [`arena`] until the walk ends.
+//! A value of the type is kept as the text it prints as, which reads back as the same path: where
+//! an operator's result is walked further it stands in parentheses, also there where PostgreSQL
+//! leaves them out and so prints another path. What is evaluated is the tree ([`Path`]), of which
+//! each thread keeps the last ones. Paths are walked over the bytes of the document; values made on
+//! the way live in an [`arena`] until the walk ends.
 //!
-//! A path's nesting is bounded ([`MAX_DEPTH`]), and so are a walk's depth, its steps and the values it holds ([`exec`]).
+//! A path's nesting is bounded ([`MAX_DEPTH`]), and so are a walk's depth, its steps and the values
+//! it holds ([`exec`]).
 
 mod arena;
 mod exec;

@@ -1,7 +1,8 @@
-//! Where a container would lie in the form PostgreSQL keeps a `jsonb` in: what `keyvalue()` shows as `id`.
+//! Where a container would lie in the form PostgreSQL keeps a `jsonb` in: what `keyvalue()` shows
+//! as `id`.
 //!
-//! There a container is four bytes and four for each element, or for each key and each value; then what they are, numbers and
-//! containers at multiples of four.
+//! There a container is four bytes and four for each element, or for each key and each value; then
+//! what they are, numbers and containers at multiples of four.
 
 use throng_types::Numeric;
 use throng_types::jsonb::{JsonRef, View};
@@ -12,7 +13,8 @@ fn aligned(at: usize) -> usize {
     at.next_multiple_of(WORD)
 }
 
-/// Bytes from the beginning of a container to one in it; None where it is in another. Adds what was looked at to `steps`.
+/// Bytes from the beginning of a container to one in it; None where it is in another. Adds what was
+/// looked at to `steps`.
 pub fn of(base: JsonRef<'_>, target: JsonRef<'_>, steps: &mut u64) -> Option<usize> {
     let (mut container, mut before) = (base, 0);
     while !container.is_same(target) {
@@ -70,7 +72,8 @@ fn end(at: usize, value: JsonRef<'_>) -> usize {
     }
 }
 
-/// A length, a header that is short where scale and weight are small, and two bytes for four digits.
+/// A length, a header that is short where scale and weight are small, and two bytes for four
+/// digits.
 fn number_bytes(number: &Numeric) -> usize {
     let groups = number.to_groups();
     let short = groups.scale <= 63 && (-64..=63).contains(&groups.weight);

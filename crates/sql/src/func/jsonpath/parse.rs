@@ -1,8 +1,8 @@
 //! Reading a path, by the rules of PostgreSQL's grammar.
 //!
-//! An expression gives a sequence of values, a predicate a truth value; which of both something in parentheses is shows only when it
-//! is read, so both are read by one descent and each place says which it wants. A predicate becomes an expression by the accessors
-//! after its parentheses.
+//! An expression gives a sequence of values, a predicate a truth value; which of both something in
+//! parentheses is shows only when it is read, so both are read by one descent and each place says
+//! which it wants. A predicate becomes an expression by the accessors after its parentheses.
 
 use super::lex::{Kind, Lexer, Token, empty_input};
 use super::*;

@@ -13,7 +13,8 @@ impl<'a> Walker<'a> {
     pub fn truth(&mut self, chain: &[Item], value: &Value<'a>) -> Walk<Truth> {
         match chain {
             [predicate] => self.predicate(predicate, value),
-            // The parser puts nothing else where a predicate belongs than a predicate's own value walked on.
+            // The parser puts nothing else where a predicate belongs than a predicate's own value
+            // walked on.
             _ => {
                 let found = self.sequence(chain, value, false)?;
                 self.release(&found);
@@ -98,7 +99,8 @@ impl<'a> Walker<'a> {
         Ok(found.map(|found| !found.values.is_empty()))
     }
 
-    /// True where `holds` is for a pair of the operands' values. The left operand's arrays are unwrapped, the right one's where told.
+    /// True where `holds` is for a pair of the operands' values. The left operand's arrays are
+    /// unwrapped, the right one's where told.
     fn for_pairs(
         &mut self,
         left: &[Item],

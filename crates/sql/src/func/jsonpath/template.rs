@@ -1,5 +1,5 @@
-//! `datetime(template)`: text read by a template as the SQL standard means them, every separator where the template has it and
-//! nothing left over.
+//! `datetime(template)`: text read by a template as the SQL standard means them, every separator
+//! where the template has it and nothing left over.
 
 use super::exec::{Failure, Walk, soft};
 use super::moment::Moment;

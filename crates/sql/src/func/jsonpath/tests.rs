@@ -59,7 +59,8 @@ fn says_where_it_stops() {
     }
 }
 
-/// An operator whose result is walked on keeps its parentheses, or it would be read as another path.
+/// An operator whose result is walked on keeps its parentheses, or it would be read as another
+/// path.
 #[test]
 fn what_is_walked_on_stays_in_parentheses() {
     for text in [

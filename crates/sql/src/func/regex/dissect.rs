@@ -1,8 +1,9 @@
 //! Which part of a match each group of an expression kept.
 //!
-//! The whole match is known before: its parts are given out from left to right, each as long or as short as it prefers among the
-//! lengths that leave the rest a match. Sets of such places are made by running the parts' automata backward from the end, so that
-//! nothing has to be tried; only where an expression refers back to a group, a way may turn out wrong and the next is taken.
+//! The whole match is known before: its parts are given out from left to right, each as long or as
+//! short as it prefers among the lengths that leave the rest a match. Sets of such places are made
+//! by running the parts' automata backward from the end, so that nothing has to be tried; only
+//! where an expression refers back to a group, a way may turn out wrong and the next is taken.
 
 use throng_types::{Error, Result};
 
@@ -175,7 +176,8 @@ impl Dissection<'_> {
         }
     }
 
-    /// Whether a part of the text is a match of a part of the expression, and what is kept of it. Without references back, it is known to be one.
+    /// Whether a part of the text is a match of a part of the expression, and what is kept of it.
+    /// Without references back, it is known to be one.
     pub fn take(&self, part: &Part, from: usize, to: usize, kept: &mut Kept) -> Result<bool> {
         self.unbroken(())?;
         if self.refers_back && self.scan.steps.get() > MOST_STEPS {

@@ -1,7 +1,8 @@
 //! A regular expression as a tree, and which length of a match each part of it prefers.
 //!
-//! PostgreSQL's rules: a quantifier prefers the longest match, or with `?` behind it the shortest; `{m}` and parentheses have the
-//! preference of what is inside, several branches prefer the longest, and a branch has the preference of its first part that has one.
+//! PostgreSQL's rules: a quantifier prefers the longest match, or with `?` behind it the shortest;
+//! `{m}` and parentheses have the preference of what is inside, several branches prefer the
+//! longest, and a branch has the preference of its first part that has one.
 
 use std::sync::Arc;
 
@@ -170,7 +171,8 @@ impl Node {
         }
     }
 
-    /// Whether its length is not a matter of one preference: its parts are then matched one after the other.
+    /// Whether its length is not a matter of one preference: its parts are then matched one after
+    /// the other.
     fn mixed(&self) -> bool {
         let differ = |a: Option<Prefer>, b: Option<Prefer>| a.is_some() && b.is_some() && a != b;
         match self {
@@ -189,7 +191,8 @@ impl Node {
         }
     }
 
-    /// The parts of a sequence that are matched one after the other: runs that keep nothing and prefer the same are one.
+    /// The parts of a sequence that are matched one after the other: runs that keep nothing and
+    /// prefer the same are one.
     pub fn segments(items: &[Node]) -> Vec<Node> {
         let mut segments = Vec::new();
         let mut run: Vec<Node> = Vec::new();
@@ -214,7 +217,8 @@ impl Node {
         segments
     }
 
-    /// How many quantifiers it has whose length is open, and whether the order of branches could matter.
+    /// How many quantifiers it has whose length is open, and whether the order of branches could
+    /// matter.
     fn open_lengths(&self) -> Option<u32> {
         match self {
             Node::Empty | Node::Set(_) | Node::Assert(_) => Some(0),

@@ -112,7 +112,8 @@ impl Parser<'_> {
         }
     }
 
-    /// One part and its quantifier; None for a comment. What matches no characters takes no quantifier.
+    /// One part and its quantifier; None for a comment. What matches no characters takes no
+    /// quantifier.
     fn item(&mut self) -> Result<Option<Node>> {
         let Some(c) = self.rest.next() else {
             return Ok(None);
@@ -296,7 +297,8 @@ impl Parser<'_> {
         })
     }
 
-    /// `\1`; more digits belong to the number where there are so many groups, else they are a character's octal number.
+    /// `\1`; more digits belong to the number where there are so many groups, else they are a
+    /// character's octal number.
     fn back_reference(&mut self, first: char) -> Result<Node> {
         let mut number = first as usize - '0' as usize;
         while let Some(digit) = self.rest.peek().and_then(|c| c.to_digit(10))

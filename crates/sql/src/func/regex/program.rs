@@ -1,6 +1,8 @@
-//! An expression as a nondeterministic automaton, run over a text with all its states at once: no way through it is tried twice.
+//! An expression as a nondeterministic automaton, run over a text with all its states at once: no
+//! way through it is tried twice.
 //!
-//! What a group refers back to is here anything that the group could match; who needs more looks at what it did match.
+//! What a group refers back to is here anything that the group could match; who needs more looks at
+//! what it did match.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,7 +12,8 @@ use throng_types::{Result, interrupt};
 use super::node::{Assert, Node, Set};
 use super::too_complex;
 
-/// What an expression's programs may cost together: a bound on what `{m,n}` inside each other and references back make.
+/// What an expression's programs may cost together: a bound on what `{m,n}` inside each other and
+/// references back make.
 pub(super) struct Budget {
     states: usize,
     depth: usize,
@@ -233,7 +236,8 @@ impl<'t> Scan<'t> {
 }
 
 impl Scan<'_> {
-    /// Where the first of the matches ends that begin at `from` or behind it. All are looked for at once.
+    /// Where the first of the matches ends that begin at `from` or behind it. All are looked for at
+    /// once.
     pub fn first_end(&self, program: &Program, from: usize) -> Option<usize> {
         let mut states = States::new(program);
         let mut next = States::new(program);
@@ -325,7 +329,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Where matches that begin at `from` end, not behind `limit`, in ascending order; until `found` says false.
+    /// Where matches that begin at `from` end, not behind `limit`, in ascending order; until
+    /// `found` says false.
     pub fn ends(
         &self,
         program: &Program,
@@ -348,8 +353,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Where matches begin that end in one of `ends`, of which `last` is the last, not before `limit`; in descending order, until
-    /// `found` says false. The program is one that reads backward.
+    /// Where matches begin that end in one of `ends`, of which `last` is the last, not before
+    /// `limit`; in descending order, until `found` says false. The program is one that reads
+    /// backward.
     pub fn starts(
         &self,
         program: &Program,

@@ -1,7 +1,9 @@
-//! SQL/JSON's constructors, predicate, query functions and JSON_TABLE, as functions that no name calls.
+//! SQL/JSON's constructors, predicate, query functions and JSON_TABLE, as functions that no name
+//! calls.
 //!
-//! The binder makes a call of one of them out of the syntax. The first argument is a constant that says what was written besides
-//! values ([`Spec`], as a JSON text, which each thread keeps read); so these calls are planned, folded and run like any other.
+//! The binder makes a call of one of them out of the syntax. The first argument is a constant that
+//! says what was written besides values ([`Spec`], as a JSON text, which each thread keeps read);
+//! so these calls are planned, folded and run like any other.
 
 mod construct;
 mod path;

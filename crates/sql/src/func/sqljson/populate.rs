@@ -90,7 +90,8 @@ fn array(ctx: &EvalContext<'_>, value: JsonRef<'_>, ty: SqlType) -> Result<Datum
 /// Dimensions that an array may have.
 const MAX_DIMENSIONS: usize = 6;
 
-/// Items of an array at a depth; `lengths` tells those of the dimensions met, and that the innermost is reached.
+/// Items of an array at a depth; `lengths` tells those of the dimensions met, and that the
+/// innermost is reached.
 fn gather(
     ctx: &EvalContext<'_>,
     value: JsonRef<'_>,

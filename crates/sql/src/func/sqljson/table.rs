@@ -1,4 +1,5 @@
-//! JSON_TABLE: rows made of what a path finds, columns of what theirs find in each, nested paths joined to them.
+//! JSON_TABLE: rows made of what a path finds, columns of what theirs find in each, nested paths
+//! joined to them.
 
 use super::path::{find, passed};
 use super::{PathSpec, Spec};
@@ -96,7 +97,8 @@ impl Table<'_> {
         )
     }
 
-    /// The rows of a plan over an item; `row` has the columns of the plans around. Whether there were any.
+    /// The rows of a plan over an item; `row` has the columns of the plans around. Whether there
+    /// were any.
     fn run(&mut self, plan: &Plan, item: &Jsonb, row: &mut [Datum]) -> Result<bool> {
         let items = self.items(plan, item)?;
         for (i, item) in items.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Character sets that clients may speak; the server keeps UTF-8.
 //!
-//! Promise: what is decoded or encoded is what PostgreSQL's conversions give, for the tables were made of them
-//! (`convert_from` and `convert_to` over every code). A sequence that is none of the character set is 22021, a character
-//! without an equivalent 22P05. The sets that PostgreSQL knows and that have no table here are named, and converting is
-//! refused.
+//! Promise: what is decoded or encoded is what PostgreSQL's conversions give, for the tables were
+//! made of them (`convert_from` and `convert_to` over every code). A sequence that is none of the
+//! character set is 22021, a character without an equivalent 22P05. The sets that PostgreSQL knows
+//! and that have no table here are named, and converting is refused.
 
 mod table;
 
@@ -186,8 +186,8 @@ impl Charset {
         }
     }
 
-    /// The same of a piece of a stream: without the character that the piece may end within, and how many bytes came
-    /// before that.
+    /// The same of a piece of a stream: without the character that the piece may end within, and
+    /// how many bytes came before that.
     pub fn decode_whole(self, bytes: &[u8]) -> Result<(Cow<'_, str>, usize)> {
         if bytes.is_ascii()
             && !bytes.contains(&0)
@@ -253,7 +253,8 @@ impl Charset {
         self.encode(super::binary::check_text(&tail)?, out)
     }
 
-    /// As [`Charset::encode`], with `?` for what has no equivalent: of what must be told whatever it says.
+    /// As [`Charset::encode`], with `?` for what has no equivalent: of what must be told whatever
+    /// it says.
     pub fn encode_all(self, text: &str, out: &mut Vec<u8>) {
         let table = Table::of(self).filter(|_| !self.is_plain() && !text.is_ascii());
         let Some(table) = table else {
@@ -343,7 +344,8 @@ mod tests {
         assert!(ALIASES.iter().all(|(alias, _)| plain(alias) == *alias));
     }
 
-    /// Written in a way that is not read again, in PostgreSQL too: as an ASCII character, or as half of one.
+    /// Written in a way that is not read again, in PostgreSQL too: as an ASCII character, or as
+    /// half of one.
     fn is_one_way(name: &str, c: char) -> bool {
         matches!((name, c), (_, '\u{a5}' | '\u{203e}') | ("GBK", '€'))
     }

@@ -1,9 +1,9 @@
 //! Which bytes are which character, read from two texts when a character set is first used.
 //!
 //! `single_byte.txt`: a name, then the characters of 0x80 to 0xff; `fffd` where there is none.
-//! `multi_byte.txt`: `= name`, then the characters of consecutive codes from the one that a line begins with, or one as
-//! `U+…`. `< U+… code`: the code that this character is written as, 0 for none, where that is not the lowest that is
-//! read as it.
+//! `multi_byte.txt`: `= name`, then the characters of consecutive codes from the one that a line
+//! begins with, or one as `U+…`. `< U+… code`: the code that this character is written as, 0 for
+//! none, where that is not the lowest that is read as it.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

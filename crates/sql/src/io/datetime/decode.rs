@@ -172,8 +172,9 @@ pub fn decode(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Decoded, Fau
     }
 }
 
-/// `2024-05-06`, `2024-05-06 07:08:09` and `2024-05-06 07:08:09.123456`, what loads and drivers send, read at a glance:
-/// they mean the same in every date style. `None`: something else, or something wrong.
+/// `2024-05-06`, `2024-05-06 07:08:09` and `2024-05-06 07:08:09.123456`, what loads and drivers
+/// send, read at a glance: they mean the same in every date style. `None`: something else, or
+/// something wrong.
 fn iso(text: &[u8]) -> Option<Moment> {
     let number = |range: std::ops::Range<usize>| {
         let digits = text.get(range)?;

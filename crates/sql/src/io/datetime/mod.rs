@@ -1,6 +1,7 @@
 //! Dates and times as text.
 //!
-//! Reading goes in two steps, as in PostgreSQL: [`token`] cuts the text into fields by their looks, [`decode`] finds out what each means.
+//! Reading goes in two steps, as in PostgreSQL: [`token`] cuts the text into fields by their looks,
+//! [`decode`] finds out what each means.
 
 pub mod decode;
 pub mod interval;
@@ -84,8 +85,8 @@ pub fn kept_moment(micros: i64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Whether a [kept moment](kept_moment) is before another, in microseconds since 2000. One that was kept as it was written is read
-/// where it is a plain date, with or without a time, in UTC.
+/// Whether a [kept moment](kept_moment) is before another, in microseconds since 2000. One that was
+/// kept as it was written is read where it is a plain date, with or without a time, in UTC.
 pub fn is_kept_before(kept: &str, micros: i64) -> bool {
     const EPOCH: i64 = 946_684_800_000_000;
     if kept == "-infinity" || kept.ends_with(" BC") {

@@ -34,7 +34,8 @@ pub fn date(days: i32, style: DateStyle, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the date part; `postgres_separator` is what that style puts between numbers. Tells whether BC must follow.
+/// Writes the date part; `postgres_separator` is what that style puts between numbers. Tells
+/// whether BC must follow.
 fn write_date(
     year: i32,
     month: i32,
@@ -78,7 +79,8 @@ pub fn time(micros: i64, out: &mut Vec<u8>) {
     write_seconds(micros.rem_euclid(MICROS_PER_MINUTE), 2, out);
 }
 
-/// Seconds with at least so many digits before the point, and the microseconds without trailing zeros.
+/// Seconds with at least so many digits before the point, and the microseconds without trailing
+/// zeros.
 pub fn write_seconds(micros: i64, width: usize, out: &mut Vec<u8>) {
     write_padded((micros / MICROS_PER_SECOND) as u64, width, out);
     let fraction = (micros % MICROS_PER_SECOND) as u64;

@@ -1,7 +1,7 @@
 //! JSON texts: checked, walked, and made into `jsonb`.
 //!
-//! [`Walker`] gives a text's parts one after the other without recursion, so a text of any nesting costs a bit a level; what is
-//! built from it is bounded by [`throng_types::jsonb::MAX_DEPTH`].
+//! [`Walker`] gives a text's parts one after the other without recursion, so a text of any nesting
+//! costs a bit a level; what is built from it is bounded by [`throng_types::jsonb::MAX_DEPTH`].
 
 mod lex;
 #[cfg(test)]

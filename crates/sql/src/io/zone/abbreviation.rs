@@ -149,8 +149,8 @@ pub(crate) const FIXED: &[(&str, i32, bool)] = &[
     ("yapt", 36000, false),
 ];
 
-/// Abbreviations that have meant different displacements: the zone whose clocks tell which. In each zone's past it is what the
-/// abbreviation meant last.
+/// Abbreviations that have meant different displacements: the zone whose clocks tell which. In each
+/// zone's past it is what the abbreviation meant last.
 pub(crate) const OF_ZONES: &[(&str, &str)] = &[
     ("art", "America/Argentina/Buenos_Aires"),
     ("arst", "America/Argentina/Buenos_Aires"),

@@ -170,7 +170,8 @@ fn compare(model: &Model, clients: &[Client]) {
     }
 }
 
-/// Sessions that wait for each other's upgrade stay at the end: let them give up, one after another.
+/// Sessions that wait for each other's upgrade stay at the end: let them give up, one after
+/// another.
 fn break_deadlocks(table: &LockTable, clients: &mut [Client]) {
     for pid in 0..clients.len() {
         collect(clients);

@@ -1,6 +1,7 @@
 //! pgbench's expressions: parsed once, evaluated for each `\set`.
 //!
-//! From loosest to tightest: `OR`, `AND`, `NOT`, `IS`, comparisons, bit operators, `+ -`, `* / %`, unary `- ~`.
+//! From loosest to tightest: `OR`, `AND`, `NOT`, `IS`, comparisons, bit operators, `+ -`, `* / %`,
+//! unary `- ~`.
 
 use std::collections::BTreeMap;
 

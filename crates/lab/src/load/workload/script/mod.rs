@@ -1,8 +1,10 @@
-//! A workload written in pgbench's script language: SQL with `:variables`, `\set` with expressions, `\sleep`, `\gset`.
+//! A workload written in pgbench's script language: SQL with `:variables`, `\set` with expressions,
+//! `\sleep`, `\gset`.
 //!
-//! Where it differs from pgbench: a `:variable` inside quotes is text, and so is one that nobody sets refused when
-//! the statement runs; the remaining meta commands (`\if`, `\setshell`, pipelines) are refused when the script is
-//! read. Variables given to every script: `client_id`, `random_seed`, `scale`.
+//! Where it differs from pgbench: a `:variable` inside quotes is text, and so is one that nobody
+//! sets refused when the statement runs; the remaining meta commands (`\if`, `\setshell`,
+//! pipelines) are refused when the script is read. Variables given to every script: `client_id`,
+//! `random_seed`, `scale`.
 
 mod expr;
 mod read;
@@ -84,7 +86,8 @@ struct State {
 
 struct Player {
     steps: Arc<Vec<Step>>,
-    /// As it was when the transaction was drawn: a retry begins there, so that it does the same again.
+    /// As it was when the transaction was drawn: a retry begins there, so that it does the same
+    /// again.
     before: State,
     state: State,
 }

@@ -141,8 +141,8 @@ fn meta_command(name: &str, rest: &str) -> Result<Command, String> {
     }
 }
 
-/// A line's SQL cut behind its semicolons, without a comment at its end. `before` is the statement's text so far,
-/// which may have left a quote open.
+/// A line's SQL cut behind its semicolons, without a comment at its end. `before` is the
+/// statement's text so far, which may have left a quote open.
 fn pieces<'a>(line: &'a str, before: &str) -> Vec<(&'a str, bool)> {
     let mut quote = open_quote(before);
     let (mut pieces, mut start) = (Vec::new(), 0);

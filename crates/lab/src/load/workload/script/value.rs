@@ -1,5 +1,6 @@
-//! The values of pgbench's expressions and how they meet: integers stay integers until a float comes in, null makes
-//! null, an overflow is an error (PostgreSQL's documentation, "pgbench", "Built-in Operators" and "Functions").
+//! The values of pgbench's expressions and how they meet: integers stay integers until a float
+//! comes in, null makes null, an overflow is an error (PostgreSQL's documentation, "pgbench",
+//! "Built-in Operators" and "Functions").
 
 use crate::load::sql::Arg;
 

@@ -1,6 +1,7 @@
 //! The consistency conditions of clause 3.3.2, each as a query that counts what violates it.
 //!
-//! Conditions 1 to 10 and 12 hold at any time; 11 speaks of the initial database only and is left out.
+//! Conditions 1 to 10 and 12 hold at any time; 11 speaks of the initial database only and is left
+//! out.
 
 use super::Condition;
 use crate::load::connection;

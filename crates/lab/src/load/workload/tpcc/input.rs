@@ -1,4 +1,5 @@
-//! What terminals ask for: the inputs of the five transactions, drawn as clauses 2.4.1 to 2.8.1 say.
+//! What terminals ask for: the inputs of the five transactions, drawn as clauses 2.4.1 to 2.8.1
+//! say.
 
 use super::Transaction::{self, *};
 use super::names::last_name;

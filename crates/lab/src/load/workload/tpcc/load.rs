@@ -1,5 +1,6 @@
-//! Makes the nine tables (clause 1.3) and fills them, several parts at a time. Keys and indexes come afterwards, or
-//! keys first where the server keeps its rows in them: parts are in their order.
+//! Makes the nine tables (clause 1.3) and fills them, several parts at a time. Keys and indexes
+//! come afterwards, or keys first where the server keeps its rows in them: parts are in their
+//! order.
 
 use std::cell::{Cell, RefCell};
 
@@ -124,7 +125,8 @@ async fn simply(connection: &mut Connection, statement: String) -> Result<()> {
     connection.simple(&statement).await.map(|_| ())
 }
 
-/// Does `work` with each of `things`, on several connections, until all are done; the first failure is the result.
+/// Does `work` with each of `things`, on several connections, until all are done; the first failure
+/// is the result.
 fn each<T>(
     target: &Target,
     things: Vec<T>,

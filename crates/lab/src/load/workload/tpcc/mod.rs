@@ -1,16 +1,19 @@
-//! TPC-C after its specification, revision 5.11 (tpc.org): nine tables, five transactions, terminals with decks.
+//! TPC-C after its specification, revision 5.11 (tpc.org): nine tables, five transactions,
+//! terminals with decks.
 //!
-//! What is as specified: population (clause 4.3.3), inputs with NURand and last names (2.1.6, 4.3.2.3), 1 % of New-Order
-//! rolled back for an unused item (2.4.1.4), 1 % of lines and 15 % of payments remote (2.4.1.5, 2.5.1.2), 60 % of
-//! customers by last name, the mix by a deck of 23 cards (5.2.4.2), keying and think times when asked for (5.2.5.7),
-//! consistency conditions (3.3.2).
+//! What is as specified: population (clause 4.3.3), inputs with NURand and last names (2.1.6,
+//! 4.3.2.3), 1 % of New-Order rolled back for an unused item (2.4.1.4), 1 % of lines and 15 % of
+//! payments remote (2.4.1.5, 2.5.1.2), 60 % of customers by last name, the mix by a deck of 23
+//! cards (5.2.4.2), keying and think times when asked for (5.2.5.7), consistency conditions
+//! (3.3.2).
 //!
-//! What is not, so that the figure is no published tpmC: transactions run at READ COMMITTED (as drivers for
-//! PostgreSQL do, and here for MySQL too), Delivery runs where its terminal waits for it instead of being queued, there is no terminal
-//! emulator, and without keying and think times a warehouse does far more than the 12.86 tpmC it is allowed.
+//! What is not, so that the figure is no published tpmC: transactions run at READ COMMITTED (as
+//! drivers for PostgreSQL do, and here for MySQL too), Delivery runs where its terminal waits for
+//! it instead of being queued, there is no terminal emulator, and without keying and think times a
+//! warehouse does far more than the 12.86 tpmC it is allowed.
 //!
-//! To keep deadlocks out of the figures, the lines of an order are processed by warehouse and item, and a payment
-//! changes customer, district and warehouse in this order.
+//! To keep deadlocks out of the figures, the lines of an order are processed by warehouse and item,
+//! and a payment changes customer, district and warehouse in this order.
 
 mod conditions;
 mod input;
@@ -120,7 +123,8 @@ impl Workload for Tpcc {
     }
 
     fn client(&self, number: usize, _of: usize, seed: u64) -> Box<dyn Client> {
-        // Terminals are dealt to warehouses evenly, and a warehouse's to its districts (clause 2.8.1.1).
+        // Terminals are dealt to warehouses evenly, and a warehouse's to its districts (clause
+        // 2.8.1.1).
         let number = number as i64;
         let home = Place {
             warehouse: number % self.warehouses + 1,

@@ -1,7 +1,7 @@
 //! The rows of the initial database, as lines of COPY's text form (clause 4.3.3.1).
 //!
-//! Every district's rows come from random streams of their own, so tables can be loaded in any order and at once,
-//! and an order's lines agree with the order.
+//! Every district's rows come from random streams of their own, so tables can be loaded in any
+//! order and at once, and an order's lines agree with the order.
 
 use super::input::Constants;
 use super::names::last_name;
@@ -88,8 +88,8 @@ fn numbered<'a>(count: i64, mut line: impl FnMut(i64, Line<'_>) + 'a) -> Lines<'
     })
 }
 
-/// For each district of a warehouse the lines of 1 to `count`; `line` is given district, number and the district's
-/// random stream.
+/// For each district of a warehouse the lines of 1 to `count`; `line` is given district, number and
+/// the district's random stream.
 fn by_district<'a>(
     table: u64,
     warehouse: i64,

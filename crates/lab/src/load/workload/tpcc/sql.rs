@@ -1,4 +1,5 @@
-//! The statements of the five transactions, in either dialect: their texts differ in [`Book::change`] only.
+//! The statements of the five transactions, in either dialect: their texts differ in
+//! [`Book::change`] only.
 
 use super::DISTRICTS;
 use crate::load::dialect::Dialect;
@@ -6,7 +7,8 @@ use crate::load::sql::{Book, Change, Parts, Sql};
 
 /// An order has 5 to 15 lines.
 const MOST_LINES: usize = 15;
-/// What of a line is a parameter: item, supplying warehouse, quantity, amount, district's information.
+/// What of a line is a parameter: item, supplying warehouse, quantity, amount, district's
+/// information.
 pub const LINE_PARAMS: usize = 5;
 
 pub struct Statements {
@@ -171,8 +173,8 @@ fn paying_customer(balance: &str) -> String {
     )
 }
 
-/// Takes from the stock, and fills it up when it would fall below ten (clause 2.4.2.2). Quantity, 1 if the order is
-/// remote and 0 otherwise, warehouse, item.
+/// Takes from the stock, and fills it up when it would fall below ten (clause 2.4.2.2). Quantity, 1
+/// if the order is remote and 0 otherwise, warehouse, item.
 fn stock(book: &mut Book, district: i64) -> Change {
     let left = "CASE WHEN s_quantity >= $1 + 10 THEN s_quantity - $1 ELSE s_quantity - $1 + 91 END";
     book.change(&Parts {
@@ -187,7 +189,8 @@ fn stock(book: &mut Book, district: i64) -> Change {
     })
 }
 
-/// All lines of an order by one statement: order, district and warehouse, then [`LINE_PARAMS`] a line.
+/// All lines of an order by one statement: order, district and warehouse, then [`LINE_PARAMS`] a
+/// line.
 fn lines(count: usize) -> String {
     let row = |line: usize| {
         let first = 4 + line * LINE_PARAMS;

@@ -1,5 +1,5 @@
-//! The five transactions as their profiles say (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4, 2.8.2), each in one database
-//! transaction.
+//! The five transactions as their profiles say (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4, 2.8.2), each in
+//! one database transaction.
 
 use super::input::{Input, Line, Place, Who};
 use super::sql::{LINE_PARAMS, Statements};
@@ -231,7 +231,8 @@ impl At<'_> {
                 return Ok(());
             }
             let order = Arg::Int(connection.rows().int(0, 0)?);
-            // Another delivery may have taken it between the two statements: then there is a new oldest.
+            // Another delivery may have taken it between the two statements: then there is a new
+            // oldest.
             if connection.run(&sql.take, &[w, d, order]).await?.affected == 1 {
                 break order;
             }

@@ -1,4 +1,5 @@
-//! Columns of `information_schema`, as PostgreSQL 18 has them; domains are shown as their base types.
+//! Columns of `information_schema`, as PostgreSQL 18 has them; domains are shown as their base
+//! types.
 
 use crate::catalog::system::relations;
 

@@ -1,4 +1,5 @@
-//! Columns of the views of PostgreSQL 18 that tell how relations are used and what long commands have done.
+//! Columns of the views of PostgreSQL 18 that tell how relations are used and what long commands
+//! have done.
 //!
 //! The system's own relations are computed: they have no pages and nothing of theirs is counted, so
 //! the views of them alone are empty. So are those of replication and of what is not reported here.
