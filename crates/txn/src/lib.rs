@@ -10,6 +10,8 @@
 //! * A session that waits (for a lock, a row, another's end) is a future: it holds no thread and no
 //!   latch.
 //! * Every wait can be cancelled, times out as told, and is looked through for deadlocks.
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`.
 
 mod checkpoint;
 pub mod clean;

@@ -122,6 +122,8 @@ pub struct Txn {
     /// What follows a serializable transaction's reads and writes, from its snapshot on.
     serial: OnceLock<Arc<Member>>,
     progress: Mutex<Progress>,
+    /// A rollback has begun: others see it as it will be.
+    undone: bool,
     over: bool,
 }
 
@@ -143,6 +145,7 @@ impl Txn {
             read_only: AtomicBool::new(false),
             serial: OnceLock::new(),
             progress: Mutex::default(),
+            undone: false,
             over: false,
         }
     }
@@ -465,7 +468,8 @@ impl Txn {
         progress.levels[level].xid = Xid::NONE;
         self.resume(&progress);
         drop(progress);
-        self.end_aborted(Part::Sub, &undone, &row_lockers, actions);
+        self.mark_aborted(Part::Sub, &undone, &row_lockers);
+        self.run_aborted(actions);
         self.session.unlock_transaction(locks);
     }
 
@@ -478,7 +482,7 @@ impl Txn {
         self.current.store(xid.0, Ordering::Relaxed);
     }
 
-    fn end_aborted(&self, part: Part, xids: &[Xid], row_lockers: &[Xid], actions: Vec<Action>) {
+    fn mark_aborted(&self, part: Part, xids: &[Xid], row_lockers: &[Xid]) {
         let core = self.core();
         if !xids.is_empty() {
             let _sampled = sampled(Structure::TxnEnd);
@@ -493,6 +497,10 @@ impl Txn {
         for &xid in xids {
             core.xids.ended(xid);
         }
+    }
+
+    /// What a rollback does with what was made, the last first.
+    fn run_aborted(&self, actions: Vec<Action>) {
         for action in actions.into_iter().rev() {
             match action {
                 Action::Aborted(hook) => hook(),
@@ -735,15 +743,48 @@ impl Txn {
         self.end_by_abort();
     }
 
+    /// The same, with the core given to others in between: thousands of files and locks take their
+    /// time. Dropped meanwhile, it is done at once.
+    pub async fn abort_in_turns(mut self) {
+        /// Files and locks between two turns: some hundred microseconds.
+        const PIECE: usize = 256;
+        while !self.abort_some(PIECE) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     fn end_by_abort(&mut self) {
+        while !self.abort_some(usize::MAX) {}
+    }
+
+    /// Rolls back: for all to see first, then what it has made, so many of it, then its locks, so
+    /// many of them. Whether all is done.
+    fn abort_some(&mut self, most: usize) -> bool {
+        if !self.undone {
+            self.undo();
+        }
+        let actions = &mut self.progress.get_mut().actions;
+        let undone = actions.split_off(actions.len().saturating_sub(most));
+        let has_more = !actions.is_empty();
+        self.run_aborted(undone);
+        if has_more || !self.session.unlock_some(0, most) {
+            return false;
+        }
+        self.leave();
+        true
+    }
+
+    /// From here on it never was.
+    fn undo(&mut self) {
+        self.undone = true;
         if let Some(member) = self.serial.get() {
             self.core().serial.rolled_back(member);
         }
-        let progress = std::mem::take(self.progress.get_mut());
-        let mut xids = progress.subs;
+        let progress = self.progress.get_mut();
+        let mut xids = std::mem::take(&mut progress.subs);
+        let row_lockers = std::mem::take(&mut progress.row_lockers);
         xids.extend(self.top_xid());
-        self.end_aborted(Part::Top, &xids, &progress.row_lockers, progress.actions);
-        self.leave();
+        self.mark_aborted(Part::Top, &xids, &row_lockers);
     }
 
     /// What comes after the status says committed.

@@ -1,7 +1,14 @@
-//! Identifiers, data, rows, ordered keys and errors shared by every room.
+//! Identifiers, values, rows, ordered keys and errors shared by all crates.
+//!
+//! Promises: what is here is plain data and functions over it; nothing waits, allocates without a
+//! bound that its caller set, or knows of pages, files or sessions.
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `sql`, `txn`, `access`, `buffer`, `wal`,
+//! `disk`.
+
 pub mod calendar;
 pub mod datum;
-mod dispose;
+pub mod dispose;
 pub mod error;
 pub mod height;
 pub mod ids;

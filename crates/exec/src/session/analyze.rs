@@ -79,7 +79,7 @@ impl Session {
         let mode = LockMode::ShareUpdateExclusive;
         let txn = &self.transaction()?.txn;
         if !txn.try_lock(LockTag::Relation(table), mode) {
-            self.rollback();
+            self.rollback().await;
             return Ok(());
         }
         let name = self.definitions().table(table).map(|t| t.name.clone());
@@ -97,7 +97,7 @@ impl Session {
             Err(e) => Err(e),
         };
         if done.is_err() {
-            self.rollback();
+            self.rollback().await;
         }
         done
     }

@@ -74,7 +74,7 @@ impl Session {
                 tag
             }
             Command::Rollback { chain } => {
-                let warning = self.rollback_block(chain)?;
+                let warning = self.rollback_block(chain).await?;
                 self.notices(warning.into_iter().collect(), client);
                 "ROLLBACK"
             }
@@ -83,7 +83,7 @@ impl Session {
                 "SAVEPOINT"
             }
             Command::RollbackTo(name) => {
-                self.rollback_to_savepoint(&name)?;
+                self.rollback_to_savepoint(&name).await?;
                 "ROLLBACK"
             }
             Command::Release(name) => {

@@ -438,7 +438,7 @@ impl Session {
     /// Ends the session: what is not committed is rolled back.
     pub async fn close(mut self) {
         self.portals.get_mut().clear();
-        self.rollback();
+        self.rollback().await;
         self.drop_temporary().await;
     }
 
@@ -465,7 +465,7 @@ impl Session {
         };
         let ran = ran.map_err(|e| self.spelled(e));
         if ran.is_err() {
-            self.statement_failed();
+            self.statement_failed().await;
         }
         self.statement_ended(client);
         if let Some(logged) = logged {
@@ -743,15 +743,15 @@ impl Session {
         self.joined = Joined::default();
         let ended = self.end_implicit().await;
         if ended.is_err() {
-            self.statement_failed();
+            self.statement_failed().await;
         }
         self.statement_ended(client);
         ended
     }
 
     /// A message failed: one of the extended protocol, or one that is no text.
-    pub fn message_failed(&mut self) {
-        self.statement_failed();
+    pub async fn message_failed(&mut self) {
+        self.statement_failed().await;
     }
 
     fn find_prepared(&self, name: &str) -> Result<Rc<Prepared>> {

@@ -92,8 +92,13 @@ impl Portal {
 
     /// An error ended it.
     pub fn fail(&mut self) {
-        self.state = State::Failed;
-        self.using = None;
+        drop(self.give_up());
+    }
+
+    /// The same; what it had open is for the caller to drop.
+    fn give_up(&mut self) -> (State, Option<Using>) {
+        let state = std::mem::replace(&mut self.state, State::Failed);
+        (state, self.using.take())
     }
 
     /// 55000 of one that an error ended.
@@ -193,12 +198,17 @@ impl Portals {
         }
     }
 
-    /// Drops the portals that `stays` does not hold of.
-    pub fn retain(&mut self, stays: impl Fn(&Portal) -> bool) {
+    /// Takes the portals out that `stays` does not hold of.
+    pub fn retain(&mut self, stays: impl Fn(&Portal) -> bool) -> Ended<Pooled<Portal>> {
         self.unnamed.take_if(|portal| !stays(portal));
-        if !self.named.is_empty() {
-            self.named.retain(|_, portal| stays(portal));
-        }
+        let gone = match self.named.is_empty() {
+            true => Vec::new(),
+            false => {
+                let gone = self.named.extract_if(|_, portal| !stays(portal));
+                gone.map(|(_, portal)| portal).collect()
+            }
+        };
+        Ended(gone)
     }
 
     /// Savepoint number `at` and those after it are no more: what was made under them belongs to
@@ -210,28 +220,26 @@ impl Portals {
 
     /// The transaction is about to commit: what ends with it is closed, and held cursors read no
     /// table any more.
-    pub fn committing(&mut self) {
-        self.retain(|portal| portal.kind.hold);
+    pub fn committing(&mut self) -> Ended<Pooled<Portal>> {
+        let ended = self.retain(|portal| portal.kind.hold);
         let held = self.unnamed.iter_mut().chain(self.named.values_mut());
         held.for_each(|portal| portal.using = None);
+        ended
     }
 
     /// The transaction failed: until it ends, what it has made is there and cannot be run.
-    pub fn fail(&mut self) {
+    pub fn fail(&mut self) -> Ended<impl Sized + use<>> {
         let all = self.unnamed.iter_mut().chain(self.named.values_mut());
-        all.filter(|portal| !portal.outlives)
-            .for_each(|portal| portal.fail());
+        let failed = all.filter(|portal| !portal.outlives);
+        Ended(failed.map(|portal| portal.give_up()).collect())
     }
 
     /// The transaction committed: held cursors stay, and outlive every later rollback.
-    pub fn committed(&mut self) {
-        self.retain(|portal| portal.kind.hold);
+    pub fn committed(&mut self) -> Ended<Pooled<Portal>> {
+        let ended = self.retain(|portal| portal.kind.hold);
         let held = self.unnamed.iter_mut().chain(self.named.values_mut());
         held.for_each(|portal| portal.outlives = true);
-    }
-
-    pub fn names(&self) -> Vec<String> {
-        self.named.keys().cloned().collect()
+        ended
     }
 
     pub fn clear(&mut self) {
@@ -247,6 +255,22 @@ impl Portals {
         let mut found: Vec<_> = declared.map(|(name, p)| (name.as_str(), &**p)).collect();
         found.sort_by_key(|(name, _)| *name);
         found
+    }
+}
+
+/// Portals that are over, or what they had open: yet to be dropped.
+#[must_use]
+pub(super) struct Ended<T>(Vec<T>);
+
+impl<T> Ended<T> {
+    /// Drops them, with the core given to others in between: there may be thousands.
+    pub async fn drop_in_turns(mut self) {
+        /// Portals between two turns: some hundred microseconds.
+        const PIECE: usize = 128;
+        while self.0.len() > PIECE {
+            self.0.truncate(self.0.len() - PIECE);
+            tokio::task::yield_now().await;
+        }
     }
 }
 

@@ -174,7 +174,7 @@ impl Session {
             let Err(e) = self.drop_schema(schema).await else {
                 return;
             };
-            self.rollback();
+            self.rollback().await;
             if attempt == ATTEMPTS {
                 tracing::warn!(schema = self.temporary.name, error = %e, "temporary relations not removed");
             }

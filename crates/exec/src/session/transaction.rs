@@ -16,6 +16,7 @@ use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_sql::parse::ast::Statement;
 use throng_sql::plan::{PlannedStatement, TableLock};
 use throng_txn::{Isolation, Txn};
+use throng_types::dispose::dispose;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
 
@@ -198,39 +199,61 @@ impl Session {
     }
 
     /// An error: outside a block everything is rolled back, in one up to the last savepoint.
-    pub(super) fn statement_failed(&mut self) {
+    pub(super) async fn statement_failed(&mut self) {
         self.joined = Joined::default();
         match self.block {
-            Block::None => self.rollback(),
+            Block::None => self.rollback().await,
             Block::Open | Block::Failed => {
                 self.block = Block::Failed;
                 let inner = self.savepoint_depth();
                 if inner > 0 {
-                    self.undo_to(inner - 1);
+                    self.undo_to(inner - 1).await;
                 } else {
-                    self.portals.borrow_mut().fail();
+                    let ended = self.portals.borrow_mut().fail();
+                    ended.drop_in_turns().await;
                     self.deferred.clear();
                     self.failed_modes = self.chained_modes();
-                    self.drop_transaction();
+                    self.drop_transaction().await;
                 }
             }
         }
     }
 
-    fn drop_transaction(&mut self) {
-        if self.transaction.take().is_some() {
-            self.database.count_ended(false);
+    async fn drop_transaction(&mut self) {
+        /// Definitions that are thrown away in some tens of microseconds.
+        const FEW: usize = 64;
+        let Some(transaction) = self.transaction.take() else {
+            return;
+        };
+        self.database.count_ended(false);
+        let Transaction {
+            txn,
+            own,
+            changes,
+            savepoints,
+            ..
+        } = transaction;
+        let own = own.into_inner().map(|own| Arc::clone(&own.catalog));
+        drop(savepoints);
+        if changes.borrow().len() > FEW {
+            dispose((own, changes.into_inner()));
         }
+        txn.abort_in_turns().await;
     }
 
     /// Rolls everything back.
-    pub(super) fn rollback(&mut self) {
-        self.portals.borrow_mut().retain(Portal::outlives_rollback);
+    pub(super) async fn rollback(&mut self) {
+        /// Settings taken back between two turns: some hundred microseconds.
+        const SETTINGS: usize = 512;
+        let ended = self.portals.borrow_mut().retain(Portal::outlives_rollback);
+        ended.drop_in_turns().await;
         self.deferred.clear();
-        self.drop_transaction();
+        self.drop_transaction().await;
         self.failed_modes = TransactionModes::default();
         self.block = Block::None;
-        self.settings.borrow_mut().rollback_to(0);
+        while !self.settings.get_mut().rollback_some(0, SETTINGS) {
+            tokio::task::yield_now().await;
+        }
         self.rollback_roles(0);
         self.outbox.get_mut().rollback_to(notify::Mark::default());
     }
@@ -243,23 +266,32 @@ impl Session {
                 ready = self.hold_cursors().await;
             }
             if ready.is_ok() {
-                self.portals.borrow_mut().committing();
+                let ended = self.portals.borrow_mut().committing();
+                ended.drop_in_turns().await;
                 ready = self.temporary_on_commit().await;
             }
             if let Err(e) = ready {
-                self.rollback();
+                self.rollback().await;
                 return Err(e);
             }
         }
         self.deferred.clear();
         self.block = Block::None;
-        self.portals.borrow_mut().committed();
-        if self.commit_unwritten()? {
-            let durable = match self.asked().synchronous_commit {
-                true => self.handle.entry().seen_is_durable().await,
-                false => Ok(()),
-            };
-            return self.committed(durable);
+        let ended = self.portals.borrow_mut().committed();
+        ended.drop_in_turns().await;
+        match self.commit_unwritten() {
+            Ok(true) => {
+                let durable = match self.asked().synchronous_commit {
+                    true => self.handle.entry().seen_is_durable().await,
+                    false => Ok(()),
+                };
+                return self.committed(durable).await;
+            }
+            Ok(false) => {}
+            Err(e) => {
+                self.rollback().await;
+                return Err(e);
+            }
         }
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
@@ -269,7 +301,7 @@ impl Session {
             let databases = (&*self.database, &**self.engine.databases.first());
             let store = &self.engine.store;
             if let Err(e) = objects::write(store, &transaction.txn, databases, &changes).await {
-                return self.committed(Err(e));
+                return self.committed(Err(e)).await;
             }
             let (engine, database) = (self.engine.clone(), self.database.clone());
             let own = transaction.own.take().map(|own| Own {
@@ -285,11 +317,11 @@ impl Session {
             });
         }
         if let Err(e) = self.commit_notifications(&transaction.txn) {
-            return self.committed(Err(e));
+            return self.committed(Err(e)).await;
         }
         let sync = self.asked().synchronous_commit;
         let committed = transaction.txn.commit(sync).await;
-        self.committed(committed)
+        self.committed(committed).await
     }
 
     /// Ends a transaction that has written nothing and has nothing to tell, as most of a crowd's:
@@ -301,28 +333,22 @@ impl Session {
         if !transaction.changes.get_mut().is_empty() || !self.outbox.get_mut().is_empty() {
             return Ok(false);
         }
-        match transaction.txn.commit_unwritten() {
-            Ok(true) => {
-                self.transaction = None;
-                Ok(true)
-            }
-            Ok(false) => Ok(false),
-            Err(e) => {
-                self.rollback();
-                Err(e)
-            }
+        let ended = transaction.txn.commit_unwritten()?;
+        if ended {
+            self.transaction = None;
         }
+        Ok(ended)
     }
 
     /// What becomes of the session's own with its transaction, which it has no more.
-    fn committed(&mut self, outcome: Result<()>) -> Result<()> {
+    async fn committed(&mut self, outcome: Result<()>) -> Result<()> {
         self.database.count_ended(outcome.is_ok());
         match &outcome {
             Ok(()) => {
                 self.settings.get_mut().commit();
                 self.commit_roles();
             }
-            Err(_) => self.rollback(),
+            Err(_) => self.rollback().await,
         }
         outcome
     }
@@ -409,7 +435,7 @@ impl Session {
     ) -> Result<(&'static str, Option<Error>)> {
         match self.block {
             Block::Failed => {
-                self.rollback_block(chain)?;
+                self.rollback_block(chain).await?;
                 Ok(("ROLLBACK", None))
             }
             Block::None => {
@@ -430,13 +456,13 @@ impl Session {
         }
     }
 
-    pub(super) fn rollback_block(&mut self, chain: bool) -> Result<Option<Error>> {
+    pub(super) async fn rollback_block(&mut self, chain: bool) -> Result<Option<Error>> {
         let was = self.block;
         if was == Block::None && chain {
             return Err(not_in_block("ROLLBACK AND CHAIN"));
         }
         let modes = self.chained_modes();
-        self.rollback();
+        self.rollback().await;
         if chain {
             self.begin_block(modes)?;
         }
@@ -525,21 +551,21 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
+    pub(super) async fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
         if self.block == Block::None {
             return Err(not_in_block("ROLLBACK TO SAVEPOINT"));
         }
         let at = self.find_savepoint(name)?;
-        self.undo_to(at);
+        self.undo_to(at).await;
         self.block = Block::Open;
         Ok(())
     }
 
     /// Undoes what came after savepoint `at`, which stays.
-    fn undo_to(&mut self, at: usize) {
-        self.portals
-            .get_mut()
-            .retain(|portal| portal.outlives_savepoint(at));
+    async fn undo_to(&mut self, at: usize) {
+        let stays = |portal: &Portal| portal.outlives_savepoint(at);
+        let ended = self.portals.get_mut().retain(stays);
+        ended.drop_in_turns().await;
         self.undo_beneath(at);
     }
 

@@ -388,7 +388,7 @@ async fn answer(
                 let answered = match garbled {
                     None => simple_query(session, sql, peer).await,
                     Some(e) => {
-                        session.message_failed();
+                        session.message_failed().await;
                         Err(*e)
                     }
                 };
@@ -416,7 +416,7 @@ async fn answer(
                 if let Err(e) = answered {
                     skipping = true;
                     let e = session.spelled(e);
-                    session.message_failed();
+                    session.message_failed().await;
                     report(peer, session, e)?;
                 }
             }
@@ -484,8 +484,13 @@ fn text(sql: &[u8]) -> Result<&str> {
 
 async fn simple_query(session: &mut Session, sql: &[u8], peer: &mut Peer) -> Result<()> {
     // A statement that is no text fails its transaction, too.
-    let sql = text(sql).inspect_err(|_| session.message_failed())?;
-    session.simple_query(sql, peer).await
+    match text(sql) {
+        Ok(sql) => session.simple_query(sql, peer).await,
+        Err(e) => {
+            session.message_failed().await;
+            Err(e)
+        }
+    }
 }
 
 /// As many formats as Bind seldom has more.

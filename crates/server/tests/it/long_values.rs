@@ -154,6 +154,41 @@ fn others_go_on_beside_many_calls() {
     home.assert_no_panic();
 }
 
+/// A transaction ends piece by piece: what it has opened, set, locked and made may be thousands of
+/// things.
+#[test]
+fn others_go_on_beside_the_end_of_much() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut client = server.connect();
+    client.run("create table a (x int)");
+    let opens = "do $$declare c refcursor; begin for i in 1..9000 loop c := null; \
+                 open c for select * from a; end loop; end$$";
+    let sets = "do $$begin for i in 1..50000 loop execute 'set my.v' || i || ' = 1'; \
+                end loop; end$$";
+    let makes = "do $$begin for i in 1..2000 loop execute 'create temp table t' || i || \
+                 '(a int primary key)'; end loop; end$$";
+    for (what, ends) in [(opens, "commit"), (opens, "rollback"), (sets, "rollback")] {
+        end_in_turns(&mut client, what, ends);
+    }
+    end_in_turns(&mut client, makes, "rollback");
+    assert_eq!(client.run("select count(*) from pg_cursors").value(), "0");
+    home.assert_no_panic();
+}
+
+/// Half of an end that takes long is longer than any stretch of it.
+fn end_in_turns(client: &mut Client, what: &str, ends: &str) {
+    client.run("begin");
+    client.run(what);
+    // The marker tells this end from others.
+    let began = Instant::now();
+    client.run(&format!("{ends} /* {} */", what.len()));
+    let taken = began.elapsed().as_millis() as u32;
+    let most = (taken / 2).max(30);
+    let often = held(client, &format!("^{ends} .. {} ", what.len()), most);
+    assert_eq!(often, 0, "{ends} of {what}: more than {most} of {taken} ms");
+}
+
 /// How often statements like this held an event loop for more than `ms`.
 fn held(client: &mut Client, like: &str, ms: u32) -> u32 {
     let sql = format!(

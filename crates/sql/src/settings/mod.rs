@@ -6,6 +6,8 @@
 //! BEGIN; SET x = 2; ROLLBACK;                                                x is 1
 //! ```
 
+#[cfg(test)]
+mod document;
 pub mod flags;
 pub mod inert;
 pub mod registry;
@@ -238,6 +240,18 @@ impl ServerSettings {
             .parse_over(setting.name, text, Some(self.get(id)))?;
         self.values[id as usize] = (value, source);
         Ok(())
+    }
+    /// Leaves what a restart alone can change as it is `now`. The names of settings that would have
+    /// changed.
+    pub fn keep_until_restart(&mut self, now: &ServerSettings) -> Vec<&'static str> {
+        let mut kept = Vec::new();
+        for (at, setting) in SETTINGS.iter().enumerate() {
+            if setting.context == Context::Postmaster && self.values[at] != now.values[at] {
+                self.values[at] = now.values[at].clone();
+                kept.push(setting.name);
+            }
+        }
+        kept
     }
     pub fn get(&self, id: Id) -> &Value {
         &self.values[id as usize].0
@@ -583,7 +597,13 @@ impl SessionSettings {
 
     /// Takes back everything set since `mark`.
     pub fn rollback_to(&mut self, mark: usize) {
-        while self.undo.len() > mark {
+        self.rollback_some(mark, usize::MAX);
+    }
+
+    /// The same, so many of the changes, the last first. Whether those were all.
+    pub fn rollback_some(&mut self, mark: usize, most: usize) -> bool {
+        let until = mark.max(self.undo.len().saturating_sub(most));
+        while self.undo.len() > until {
             match self.undo.pop() {
                 Some(Undo::Known { id, old, .. }) => {
                     self.put(id, old);
@@ -592,6 +612,7 @@ impl SessionSettings {
                 None => {}
             }
         }
+        until <= mark
     }
 
     fn restore_custom(&mut self, name: String, value: Option<String>) {

@@ -390,8 +390,14 @@ impl SessionEntry {
 
     /// Gives back what the transaction has locked since it held `keep` locks.
     pub(crate) fn unlock_transaction(&self, keep: usize) {
+        self.unlock_some(keep, usize::MAX);
+    }
+
+    /// The same, so many of them, the last first. Whether that were all.
+    pub(crate) fn unlock_some(&self, keep: usize, most: usize) -> bool {
         let locks = &mut *self.held.lock();
-        while locks.order.len() > keep {
+        let until = keep.max(locks.order.len().saturating_sub(most));
+        while locks.order.len() > until {
             let (tag, mode) = locks.order.pop().expect("longer than keep");
             let at = locks.by_tag.find(tag).expect("a lock in the order is held");
             locks.by_tag[at].transaction &= !mode.bit();
@@ -401,6 +407,7 @@ impl SessionEntry {
             locks.words = Words::default();
             self.fast.forget_all();
         }
+        until <= keep
     }
 
     /// How many locks the transaction has taken.

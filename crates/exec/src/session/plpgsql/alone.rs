@@ -107,7 +107,7 @@ impl Session {
             // own.
             if began.elapsed() >= SLICE {
                 if let Err(e) = self.handle.cancel_flag().check() {
-                    self.caught_by(&mut stack, e)?;
+                    self.caught_by(&mut stack, e).await?;
                 }
                 tokio::task::yield_now().await;
                 began = Instant::now();
@@ -136,7 +136,7 @@ impl Session {
                 }
             };
             if let Err(e) = ended {
-                self.caught_by(&mut stack, e)?;
+                self.caught_by(&mut stack, e).await?;
             }
         }
     }
@@ -157,11 +157,11 @@ impl Session {
     }
 
     /// An error goes on in the innermost handler that is for it, of whichever call.
-    fn caught_by(&self, stack: &mut Vec<Machine>, mut e: Error) -> Result<()> {
+    async fn caught_by(&self, stack: &mut Vec<Machine>, mut e: Error) -> Result<()> {
         while let Some(m) = stack.last_mut() {
             m.calling = None;
             let compiled = m.compiled.clone();
-            match self.caught(m, &compiled.code, e) {
+            match self.caught(m, &compiled.code, e).await {
                 Ok(()) => return Ok(()),
                 Err(passed) => e = passed,
             }
@@ -184,7 +184,7 @@ impl Session {
         let modes = self.chained_modes();
         match commits {
             true => self.commit().await?,
-            false => self.rollback(),
+            false => self.rollback().await,
         }
         self.begin_anew(chain.then_some(modes))
     }

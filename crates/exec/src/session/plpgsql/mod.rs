@@ -113,8 +113,6 @@ struct Active {
     savepoint: usize,
     loops: usize,
     errors: usize,
-    /// Cursors that were there.
-    portals: Vec<String>,
 }
 
 /// What is to come back.

@@ -10,6 +10,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlState, SqlType, oid};
 
 use super::super::Session;
+use super::super::portal::Portal;
 use super::kept::As;
 use super::record::is_row;
 use super::rows::Done;
@@ -59,7 +60,7 @@ impl Session {
                 ticks = TICKS;
                 if began.elapsed() >= SLICE {
                     if let Err(e) = self.handle.cancel_flag().check() {
-                        self.caught(m, &compiled.code, e)?;
+                        self.caught(m, &compiled.code, e).await?;
                         continue;
                     }
                     tokio::task::yield_now().await;
@@ -83,13 +84,13 @@ impl Session {
                     m.pc += 1;
                     return Ok(outcome);
                 }
-                Err(e) => self.caught(m, &compiled.code, e)?,
+                Err(e) => self.caught(m, &compiled.code, e).await?,
             }
         }
     }
 
     /// An error came up: goes on in the handler that is for it, its block undone.
-    pub(super) fn caught(&self, m: &mut Machine, code: &Code, mut e: Error) -> Result<()> {
+    pub(super) async fn caught(&self, m: &mut Machine, code: &Code, mut e: Error) -> Result<()> {
         m.stale();
         *m.frame.sql.borrow_mut() = None;
         e.add_context(&place_of(m));
@@ -97,7 +98,7 @@ impl Session {
             return Err(e);
         }
         while let Some(active) = m.tries.pop() {
-            self.undo_block(&active)?;
+            self.undo_block(&active).await?;
             m.loops.truncate(active.loops);
             m.errors.truncate(active.errors);
             let Op::Try(block) = &code.instrs[active.at].op else {
@@ -116,19 +117,12 @@ impl Session {
         Err(e)
     }
 
-    fn undo_block(&self, active: &Active) -> Result<()> {
+    async fn undo_block(&self, active: &Active) -> Result<()> {
         self.undo_beneath(active.savepoint);
-        self.release_savepoints(active.savepoint)?;
-        let mut portals = self.portals.borrow_mut();
-        let made: Vec<String> = portals
-            .names()
-            .into_iter()
-            .filter(|name| !active.portals.contains(name))
-            .collect();
-        for name in made {
-            portals.remove(&name);
-        }
-        Ok(())
+        let stays = |portal: &Portal| portal.outlives_savepoint(active.savepoint);
+        let ended = self.portals.borrow_mut().retain(stays);
+        ended.drop_in_turns().await;
+        self.release_savepoints(active.savepoint)
     }
 
     async fn step(&self, m: &mut Machine, code: &Code, op: &Op) -> Result<Next> {
@@ -256,7 +250,6 @@ impl Session {
                     savepoint: savepoints - 1,
                     loops: m.loops.len(),
                     errors: m.errors.len(),
-                    portals: self.portals.borrow().names(),
                 });
             }
             Op::EndTry => {
