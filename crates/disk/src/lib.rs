@@ -14,6 +14,8 @@
 //!
 //! What is durable: a file's bytes and length after [`File::sync`]; that a name exists, is gone, or
 //! means another file, after [`Disk::sync_dir`] of its directory. Nothing else.
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`.
 
 mod checked;
 pub mod descriptors;
@@ -30,7 +32,7 @@ pub use checked::{CheckedDisk, Tell};
 pub use error::{Action, file_error};
 pub use failing::{FailingDisk, TRIGGER};
 pub use reading::Reading;
-pub use real::RealDisk;
+pub use real::{RealDisk, set_fsync};
 pub use relfile::RelFile;
 pub use relfiles::{RelFiles, RelFilesStats};
 pub use sim::{Fault, FaultOp, SimDisk};

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use throng_access::RelationStore;
 use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
-use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, Tell};
+use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, Tell, set_fsync};
 use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, DatabaseDef, builtin};
 use throng_sql::io::datetime::is_kept_before;
@@ -41,8 +41,7 @@ pub struct EngineConfig {
     pub data: PathBuf,
     pub cores: Vec<usize>,
     pub pool_bytes: usize,
-    /// Server-wide values of settings, later ones winning.
-    pub settings: Vec<(String, String)>,
+    pub settings: GivenSettings,
     pub passwords: Passwords,
     /// Called when a write or a sync has failed: from then on nothing more can be written, and a
     /// restart is due.
@@ -86,7 +85,7 @@ pub struct Engine {
     loaded: AtomicI64,
     pub(crate) databases: Databases,
     settings: RwLock<ServerSettings>,
-    given: Vec<(String, String)>,
+    command_line: Vec<(String, String)>,
     /// Cancel keys by session number.
     secrets: Mutex<HashMap<u32, Arc<[u8]>>>,
     sessions: AtomicUsize,
@@ -96,15 +95,35 @@ pub struct Engine {
     analytics: OnceLock<Arc<dyn Analytics>>,
 }
 
-pub(crate) fn server_settings(
-    given: &[(String, String)],
-    source: Source,
-) -> Result<ServerSettings> {
-    let mut settings = ServerSettings::default();
-    for (name, value) in given {
-        settings.set(name, value, source)?;
+/// Server-wide values of settings, by where they were given.
+#[derive(Clone, Debug, Default)]
+pub struct GivenSettings {
+    /// In the configuration file; of two values of a setting the later one counts.
+    pub file: Vec<(String, String)>,
+    /// These count before the file's.
+    pub command_line: Vec<(String, String)>,
+}
+
+impl GivenSettings {
+    /// All of them, those that count more later.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &(String, String)> {
+        self.file.iter().chain(&self.command_line)
     }
-    Ok(settings)
+
+    /// # Errors
+    /// 42704 for names that are none, 22023 for values that are none of their setting's.
+    pub(crate) fn settings(&self) -> Result<ServerSettings> {
+        let mut settings = ServerSettings::default();
+        for (given, source) in [
+            (&self.file, Source::ConfigurationFile),
+            (&self.command_line, Source::CommandLine),
+        ] {
+            for (name, value) in given {
+                settings.set(name, value, source)?;
+            }
+        }
+        Ok(settings)
+    }
 }
 
 /// A setting of a fixed list of words, as the room that it steers knows it.
@@ -197,9 +216,10 @@ impl Engine {
             "data_directory".to_owned(),
             path.to_string_lossy().into_owned(),
         );
-        config.settings.push(told);
-        let settings = server_settings(&config.settings, Source::CommandLine)?;
+        config.settings.command_line.push(told);
+        let settings = config.settings.settings()?;
         throng_observe::track(settings.bool(Id::TrackWaits));
+        set_fsync(settings.bool(Id::Fsync));
         choose_forms(&settings)?;
         let disk = open_disk(&config.data, &settings, config.storage_failed)?;
         let placement = Placement::new(&settings, &config.cores)?;
@@ -241,7 +261,7 @@ impl Engine {
             started: now(),
             loaded: AtomicI64::new(now()),
             settings: RwLock::new(settings),
-            given: config.settings,
+            command_line: config.settings.command_line,
             secrets: Mutex::default(),
             sessions: AtomicUsize::new(0),
             maintenance: Maintenance::default(),
@@ -280,14 +300,17 @@ impl Engine {
         self.sys.shutdown()
     }
 
-    /// Takes the values of a configuration file read anew; what was given at start wins, as does
-    /// what needs a restart.
+    /// Takes the values of a configuration file read anew; the command line's win, and what needs
+    /// a restart stays.
     pub fn reload(&self, file: Vec<(String, String)>) -> Result<()> {
-        let mut settings = server_settings(&file, Source::ConfigurationFile)?;
-        for (name, value) in &self.given {
-            settings.set(name, value, Source::CommandLine)?;
+        let command_line = self.command_line.clone();
+        let mut settings = GivenSettings { file, command_line }.settings()?;
+        let mut in_force = self.settings.write();
+        for name in settings.keep_until_restart(&in_force) {
+            tracing::warn!("parameter \"{name}\" cannot be changed without restarting the server");
         }
-        *self.settings.write() = settings;
+        *in_force = settings;
+        drop(in_force);
         self.loaded.store(now(), Ordering::Relaxed);
         self.apply_settings();
         Ok(())
@@ -320,6 +343,7 @@ impl Engine {
             .page_writer
             .store(int(Id::BgwriterFlushAfter) as u32, Ordering::Relaxed);
         throng_observe::track(settings.bool(Id::TrackWaits));
+        set_fsync(settings.bool(Id::Fsync));
         let wal = self.sys.wal().config();
         wal.commit_delay_us
             .store(int(Id::CommitDelay) as u32, Ordering::Relaxed);

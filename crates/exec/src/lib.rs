@@ -1,4 +1,12 @@
-//! Running statements: row operators, writes, COPY and analytics.
+//! Running statements: row operators, writes, COPY, sessions, and the door to analytics.
+//!
+//! Promises:
+//! * Nothing here blocks a thread: an operator that must wait says for what, and its session awaits
+//!   that ([`run`]).
+//! * A statement that fails leaves no row, lock or file behind.
+//! * What a client or its data sends is bounded in time on a core, in memory and in stack.
+//!
+//! Imported by: `server`, `analytics`.
 
 pub mod analytics;
 mod autoanalyze;
@@ -24,7 +32,7 @@ pub mod trigger;
 mod versions;
 pub mod write;
 
-pub use engine::{Engine, EngineConfig, Passwords, RoleLogin};
+pub use engine::{Engine, EngineConfig, GivenSettings, Passwords, RoleLogin};
 pub use placement::Placement;
 pub use session::{Login, Session, adopt, drop_leftovers};
 pub use throng_txn::Encryption;

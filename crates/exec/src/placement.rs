@@ -12,12 +12,12 @@
 //! With `lab_numa = split` the nodes are those of the server's cores (`/sys/devices/system/node`),
 //! or made up by `lab_fake_nodes`; with `shared`, or on a machine of one node, there is one.
 
-use throng_sql::settings::{Id, ServerSettings, Source};
+use throng_sql::settings::{Id, ServerSettings};
 use throng_sync::Nodes;
 use throng_sync::topology::{Topology, confine_current_thread, pin_current_thread};
 use throng_types::Result;
 
-use crate::engine::server_settings;
+use crate::engine::GivenSettings;
 
 /// Where the threads of one server run.
 #[derive(Clone)]
@@ -32,8 +32,8 @@ impl Placement {
     ///
     /// # Errors
     /// Those of settings that are none.
-    pub fn of(given: &[(String, String)], cores: &[usize]) -> Result<Placement> {
-        Placement::new(&server_settings(given, Source::CommandLine)?, cores)
+    pub fn of(given: &GivenSettings, cores: &[usize]) -> Result<Placement> {
+        Placement::new(&given.settings()?, cores)
     }
 
     pub(crate) fn new(settings: &ServerSettings, cores: &[usize]) -> Result<Placement> {

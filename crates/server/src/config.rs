@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use throng_exec::GivenSettings;
 use throng_types::error::state;
+use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, Result};
 
 /// A PostgreSQL-compatible database for crowds: many clients, many cores.
@@ -28,6 +30,22 @@ pub enum Command {
     Lab(throng_lab::cli::Lab),
     /// Show where a running server spends its time, on the cores and off them.
     Profile(throng_lab::profile::command::Profile),
+    /// Print a shell's completions of this command line.
+    Completions(Completions),
+    /// Print this command's manual page, or write the pages of all its parts.
+    Man(Man),
+}
+
+#[derive(Args)]
+pub struct Completions {
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub struct Man {
+    /// Write a page for each subcommand into this directory, instead of printing the first.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -72,8 +90,8 @@ pub struct Config {
     /// Directories for Unix sockets.
     pub unix_sockets: Vec<PathBuf>,
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Server-wide values of settings, later ones winning.
-    pub settings: Vec<(String, String)>,
+    /// Server-wide values of settings.
+    pub settings: GivenSettings,
 }
 
 /// Keys of `throng.toml` and `--set` that are the server's own and not an entry of the settings'
@@ -81,6 +99,8 @@ pub struct Config {
 const LISTEN: &str = "listen";
 const CORES: &str = "cores";
 const MEMORY: &str = "memory";
+/// PostgreSQL's name for the same. Without a unit it counts pages.
+const SHARED_BUFFERS: &str = "shared_buffers";
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5433);
 /// Less than this and the pool could not hold the pages that one statement latches at once.
@@ -88,20 +108,20 @@ const LEAST_POOL: usize = 1 << 20;
 
 impl Config {
     pub fn of(serve: &Serve) -> Result<Config> {
-        let mut settings = file_settings(&serve.data)?;
+        let mut given = GivenSettings {
+            file: read_file(&serve.data)?,
+            command_line: Vec::new(),
+        };
         for assignment in &serve.settings {
             let (name, value) = assignment
                 .split_once('=')
                 .ok_or_else(|| invalid(format!("--set {assignment}: expected NAME=VALUE")))?;
-            settings.push((name.trim().to_owned(), value.trim().to_owned()));
+            let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+            given.command_line.push((name, value));
         }
-        let mut own = |name: &str| {
-            let value = settings
-                .iter()
-                .rfind(|(n, _)| n == name)
-                .map(|(_, v)| v.clone());
-            settings.retain(|(n, _)| n != name);
-            value
+        let own = |name: &str| {
+            let found = given.all().rfind(|(n, _)| n == name);
+            found.map(|(_, value)| value.clone())
         };
         let listen = match (serve.listen, own(LISTEN)) {
             (Some(address), _) => address,
@@ -115,33 +135,30 @@ impl Config {
                 .map_err(|e| invalid(format!("cores: {e}")))?,
             None => throng_sync::topology::allowed_cores().unwrap_or_else(|_| vec![0]),
         };
-        let memory = serve.memory.clone().or(own(MEMORY)).or_else(|| {
-            settings
-                .iter()
-                .rfind(|(n, _)| n == "shared_buffers")
-                .map(|(_, v)| v.clone())
-        });
+        let memory = serve.memory.clone().or(own(MEMORY)).map(|text| (text, 1));
+        let memory = memory.or_else(|| Some((own(SHARED_BUFFERS)?, PAGE_SIZE)));
         let pool_bytes = match memory {
-            Some(text) => parse_size(&text)
+            Some((text, unit)) => parse_size(&text, unit)
                 .filter(|n| *n >= LEAST_POOL)
                 .ok_or_else(|| {
                     invalid(format!("memory: \"{text}\" is not a size of at least 1MB"))
                 })?,
             None => total_memory() / 4,
         };
-        settings.retain(|(n, _)| n != "shared_buffers");
-        settings.push((
-            "shared_buffers".to_owned(),
-            format!("{}kB", pool_bytes / 1024),
-        ));
-        settings.push(("port".to_owned(), listen.port().to_string()));
-        settings.push(("listen_addresses".to_owned(), listen.ip().to_string()));
+        for settings in [&mut given.file, &mut given.command_line] {
+            settings.retain(|(name, _)| !is_own(name) && name != SHARED_BUFFERS);
+        }
+        let decided = [
+            (SHARED_BUFFERS, format!("{}kB", pool_bytes / 1024)),
+            ("port", listen.port().to_string()),
+            ("listen_addresses", listen.ip().to_string()),
+        ];
+        let decided = decided.map(|(name, value)| (name.to_owned(), value));
+        given.command_line.extend(decided);
 
         let value = |name: &str| {
-            settings
-                .iter()
-                .rfind(|(n, _)| n == name)
-                .map(|(_, v)| v.as_str())
+            let found = given.all().rfind(|(n, _)| n == name);
+            found.map(|(_, value)| value.as_str())
         };
         let unix_sockets = value("unix_socket_directories")
             .unwrap_or("/tmp")
@@ -164,7 +181,7 @@ impl Config {
             pool_bytes,
             unix_sockets,
             certificate,
-            settings,
+            settings: given,
         })
     }
 }
@@ -173,8 +190,20 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(state::CONFIG_FILE_ERROR, message)
 }
 
-/// The settings of `DIR/throng.toml`, if there is one.
+/// Whether a key is the server's own, and no setting's name.
+fn is_own(name: &str) -> bool {
+    [LISTEN, CORES, MEMORY].contains(&name)
+}
+
+/// The settings of `DIR/throng.toml`, if there is one. The server's own keys, which only a start
+/// reads, are left out.
 pub fn file_settings(data: &Path) -> Result<Vec<(String, String)>> {
+    let mut settings = read_file(data)?;
+    settings.retain(|(name, _)| !is_own(name));
+    Ok(settings)
+}
+
+fn read_file(data: &Path) -> Result<Vec<(String, String)>> {
     let path = data.join("throng.toml");
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -204,15 +233,16 @@ pub fn file_settings(data: &Path) -> Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// Bytes in a size such as `512MB`, `4GB` or, with no unit, a count of bytes.
-fn parse_size(text: &str) -> Option<usize> {
+/// Bytes in a size such as `512MB`, `4GB` or, with no unit, a count of so many bytes each.
+fn parse_size(text: &str, unit: usize) -> Option<usize> {
     let text = text.trim();
     let digits = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let number: usize = text[..digits].parse().ok()?;
     let shift = match text[digits..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
+        "" => return number.checked_mul(unit),
+        "b" => 0,
         "kb" => 10,
         "mb" => 20,
         "gb" => 30,
@@ -239,11 +269,12 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!(parse_size("512MB"), Some(512 << 20));
-        assert_eq!(parse_size(" 4 GB "), Some(4 << 30));
-        assert_eq!(parse_size("4096"), Some(4096));
-        assert_eq!(parse_size("many"), None);
-        assert_eq!(parse_size("99999999999999TB"), None);
+        assert_eq!(parse_size("512MB", 1), Some(512 << 20));
+        assert_eq!(parse_size(" 4 GB ", PAGE_SIZE), Some(4 << 30));
+        assert_eq!(parse_size("4096", 1), Some(4096));
+        assert_eq!(parse_size("4096", PAGE_SIZE), Some(32 << 20));
+        assert_eq!(parse_size("many", 1), None);
+        assert_eq!(parse_size("99999999999999TB", 1), None);
     }
 
     #[test]
@@ -266,7 +297,7 @@ mod tests {
         assert_eq!(config.pool_bytes, 64 << 20);
         let work_mem: Vec<_> = config
             .settings
-            .iter()
+            .all()
             .filter(|(n, _)| n == "work_mem")
             .map(|(_, v)| v.as_str())
             .collect();
@@ -275,5 +306,9 @@ mod tests {
         assert_eq!(Config::of(&serve).expect("valid").listen.port(), 7001);
         serve.settings = vec!["nonsense".into()];
         assert!(Config::of(&serve).is_err());
+        // A reload reads what is a setting.
+        let reloaded = file_settings(dir.path()).expect("valid");
+        let names: Vec<_> = reloaded.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["fsync", "work_mem"]);
     }
 }

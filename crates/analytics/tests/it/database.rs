@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use throng_analytics::{AnalyticsPool, PoolConfig};
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
-use throng_exec::{Engine, EngineConfig, Login, Passwords, Session};
+use throng_exec::{Engine, EngineConfig, GivenSettings, Login, Passwords, Session};
 use throng_sql::func::EvalContext;
 use throng_types::{Datum, Error, Result};
 
@@ -24,7 +24,10 @@ impl Database {
             data: directory.path().join("data"),
             cores: vec![0],
             pool_bytes: 16 << 20,
-            settings: vec![("fsync".into(), "off".into())],
+            settings: GivenSettings {
+                command_line: vec![("fsync".into(), "off".into())],
+                ..GivenSettings::default()
+            },
             passwords: Passwords {
                 of_password: |password, _| password.to_owned(),
                 opens: |_, _| None,

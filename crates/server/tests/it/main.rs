@@ -21,6 +21,7 @@ mod restart;
 mod script;
 mod server;
 mod sessions;
+mod settings;
 mod sql;
 mod statistics;
 mod versions;

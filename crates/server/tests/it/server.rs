@@ -203,6 +203,11 @@ impl Server {
         self.child.wait().expect("gone");
     }
 
+    /// Has the configuration file read again.
+    pub fn reload(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::HUP).expect("signalled");
+    }
+
     /// A clean stop.
     pub fn stop(mut self) -> ExitStatus {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("signalled");
