@@ -1,13 +1,14 @@
 //! The `throng` command.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 use throng_observe::heap::Counting;
 use throng_server::config::{Cli, Command, Config};
 use throng_server::log::Entries;
-use throng_server::{check, serve};
-use throng_types::Error;
+use throng_server::{check, manual, serve};
+use throng_types::{Error, Result};
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
@@ -28,12 +29,19 @@ fn main() -> ExitCode {
         Command::Lab(args) => Ok(throng_lab::cli::run(&args)),
         Command::Profile(args) => Ok(throng_lab::profile::command::run(&args)),
         Command::Bench(args) => Ok(throng_lab::bench::cli::run(&args)),
+        Command::Completions(args) => printed(manual::completions(&args)),
+        Command::Man(args) => printed(manual::man(&args)),
     };
     ended.unwrap_or_else(|e| {
         eprintln!("throng: {e}");
         print_more(&e);
         ExitCode::FAILURE
     })
+}
+
+fn printed(outcome: io::Result<()>) -> Result<ExitCode> {
+    outcome?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn print_more(e: &Error) {
