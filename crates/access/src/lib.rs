@@ -4,6 +4,9 @@
 //! [`throng_buffer::Interrupt::Wait`] with no latch held and nothing changed, and is called again
 //! after the wait. What a transaction is, and what it may see, comes in through [`TxContext`] and
 //! [`Visibility`]; the room above implements them, so nothing here knows how a snapshot is made.
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`.
+
 mod admit;
 pub mod btree;
 pub mod check;

@@ -11,6 +11,8 @@
 //! * Jobs run on threads of their own, a few at a time in order of arrival, with a lower priority
 //!   than the event loops.
 //! * Dropping a job's stream ends it.
+//!
+//! Imported by: `server`.
 
 mod accept;
 mod cache;

@@ -4,7 +4,7 @@
 //! Growing takes the file's lock. What must be under it is little: the length is read (so that
 //! nobody starts at the same block), the new frames are published there, the file is made longer,
 //! and the blocks are offered to whoever has waited. Two choices, made when the pool is opened, say
-//! where the rest is done (PolarDB's case, see `docs/concurrency.md`):
+//! where the rest is done (PolarDB's case, see `docs/design/extension.md`):
 //!
 //! ```text
 //!                          narrow, outside   narrow, inside   wide, outside   wide, inside

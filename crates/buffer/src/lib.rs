@@ -24,6 +24,8 @@
 //!
 //! `unsafe` is in `memory` (the reservation), `seal` (its protection) and where a guard, by the
 //! latch it holds, turns words into bytes.
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`.
 
 mod checksum;
 mod evict;

@@ -16,6 +16,8 @@
 //!   matter of taste.
 //! - Samples of stacks are taken in a round of their own, which the medians leave out.
 //! - Nothing in the house imports this crate but the `throng` binary.
+//!
+//! Imported by: `server`.
 
 pub mod bench;
 pub mod case;

@@ -1,6 +1,7 @@
 //! Imports between rooms run downward only.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 /// Each room and the rooms it may import, from the top of the house to the cellar.
@@ -57,6 +58,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("types", &[]),
     ("observe", &["sync"]),
     ("sync", &[]),
+    // Beside the house: it looks at the sources.
+    ("tidy", &[]),
 ];
 
 /// Crates that some rooms alone may use.
@@ -110,6 +113,24 @@ fn imports_run_downward() {
         }
     }
     assert_eq!(dependencies.len(), ALLOWED.len(), "a room is missing");
+}
+
+/// Each crate's header says who imports it.
+#[test]
+fn headers_name_the_importers() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (room, _) in ALLOWED.iter().filter(|(room, _)| *room != "tidy") {
+        let importers = ALLOWED.iter().filter(|(_, imports)| imports.contains(room));
+        let importers: Vec<&str> = importers.map(|(importer, _)| *importer).collect();
+        let text = std::fs::read_to_string(crates.join(room).join("src/lib.rs"));
+        let text = text.expect("a crate has a lib.rs");
+        let header = text.lines().take_while(|line| line.starts_with("//!"));
+        let told = header.skip_while(|line| !line.starts_with("//! Imported by:"));
+        let told: Vec<&str> = told
+            .flat_map(|line| line.split('`').skip(1).step_by(2))
+            .collect();
+        assert_eq!(told, importers, "{room}'s header");
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Parsing, types and functions, the catalog, binding and planning.
 //!
 //! A statement's way: [`parse`] → [`bind`] → [`plan`]; what comes out runs elsewhere.
+//!
+//! Imported by: `server`, `analytics`, `exec`.
 
 pub mod bind;
 pub mod catalog;

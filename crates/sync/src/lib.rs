@@ -11,6 +11,9 @@
 //!
 //! Nothing in this crate knows what it protects, and nothing here records waits: the callers that
 //! know the object do (`throng_observe::LatchExt`).
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`, `disk`,
+//! `observe`.
 
 mod ahead;
 pub mod atomic;

@@ -2,7 +2,7 @@
 //!
 //! A structure that is written by every core is kept once for each memory node, and a thread uses
 //! its own node's part: remote memory is 1.3 to 5 times slower (KingbaseES's measurement, see
-//! `docs/concurrency.md`). On a machine of one node there is one part and nothing is asked.
+//! `docs/design/extension.md`). On a machine of one node there is one part and nothing is asked.
 //!
 //! ```text
 //!  thread ──core──► part_of_core[core] ──► part 0 … n-1 ──node_of_part──► the kernel's node (none when made up)

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   NULL first   00
-//!   integer      80 - n bytes (negative) or 80 + n (others), then the n significant bytes, big endian
+//!   integer      7F - n bytes (negative) or 80 + n (others), then the n significant bytes, big endian
 //!   float        40, the double's bits, sign flipped (all bits where negative), big endian; NaN last, -0 as 0
 //!   jsonb        see jsonb::write_key
 //!   text, bytea  40, the bytes with 00 written as 00 FF, then 00 01

@@ -14,6 +14,8 @@
 //!  insert ──fetch_add──► place in the stream ──copy──► ring ──flusher: write──► segment files ──sync──► flushed
 //!                                                       ▲ oldest byte not yet copied = min over busy lanes
 //! ```
+//!
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`.
 
 mod buffer;
 mod bytes;

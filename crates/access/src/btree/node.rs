@@ -27,7 +27,8 @@
 //! ```text
 //!  bits 63..32 head   the first four bytes of the suffix as a big-endian number, zeros where it is shorter
 //!       31..16 len    bytes of the suffix (the key without the node's prefix)
-//!       15..0  off    where the cell is
+//!          15  dead   nobody sees the row that it leads to (see [`dead`](super::dead))
+//!       13..0  off    where the cell is
 //! ```
 //! A leaf's cell is the suffix after its first four bytes; an inner node's has the child's block (4
 //! bytes) before that. So no byte of a key is stored twice, and a prefix shared by all is stored

@@ -7,8 +7,9 @@
 //! | a referenced row went or changed its key | CASCADE, SET NULL, SET DEFAULT change the referencing rows; RESTRICT and NO ACTION refuse if there are any |
 //!
 //! Everything is looked for in what is committed now and what this transaction did, not in the
-//! statement's snapshot, and at the statement's end, so that one statement may bring a row and what
-//! it points at, or take both away. At REPEATABLE READ and SERIALIZABLE a row that is pointed at
+//! statement's snapshot: at once, or at the statement's end where the statement may still bring the
+//! row that is pointed at or take both away (it points at its own table, writes others, or has run
+//! a function). At REPEATABLE READ and SERIALIZABLE a row that is pointed at
 //! must be in the transaction's snapshot besides: what the transaction cannot see it cannot point
 //! at.
 

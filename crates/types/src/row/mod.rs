@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   | head u16 | null bitmap, if any is NULL | values in column order, none for NULL |
-//!   head: bits 0..11 number of attributes, bit 14 a value is external, bit 15 there is a bitmap
+//!   head: bits 0..10 number of attributes, bit 14 a value is external, bit 15 there is a bitmap
 //!   bitmap: one bit a column, set where NULL, low bit first
 //!   fixed-width value: its bytes, little endian
 //!   varying value: a length byte 0..=253, or FE and a u32 length, then that many bytes;
