@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""docs/benchmarks.md, made from runs of `throng bench --json` on Throng, PostgreSQL and MariaDB side by side.
+"""A page of docs/benchmarks, made from runs of `throng bench --json` on Throng, PostgreSQL and MariaDB side by side.
 
     benchmarks.py measure --throng target/release/throng --pgbin DIR-OF-POSTGRES --out DIR [PIECE ...]
-    benchmarks.py page --out DIR > docs/benchmarks.md
+    benchmarks.py page --out DIR > docs/benchmarks/MACHINE.md
 
 `measure` starts the servers anew for each piece, on temporary directories with the same pool and the same durability
 (fsync on, full page images or a doublewrite buffer on), and leaves DIR/PIECE.json; a piece takes up to six minutes, and

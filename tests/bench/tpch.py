@@ -7,7 +7,7 @@ DIR holds the eight tables as CSV with a header, as `tpchgen-cli csv -s 1 -o DIR
 Starts both servers itself, on temporary directories with a pool of --memory, loads, indexes foreign keys too, analyzes, and asks
 each query of one server and then of the other, --runs times. The first run is the first touch of a query's columns; the table
 has it and the median of all. Results are compared byte by byte; a query that gives other rows than PostgreSQL's, or none in ten
-minutes, is told and not summed. docs/tpch.md is what it printed.
+minutes, is told and not summed. docs/benchmarks/tpch.md is what it printed.
 PostgreSQL does not run as root: pass --pguser NAME to start it as NAME.
 """
 
