@@ -25,8 +25,8 @@ pub struct RelId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParamId(pub u32);
 
-/// A column of a range-table entry. `column` counts from 0; system columns are
-/// `SYSTEM_COLUMN | n`, see [`SystemColumn`].
+/// A column of a range-table entry. `column` counts from 0; those of system columns are negative,
+/// see [`system`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
     pub rel: RelId,

@@ -11,7 +11,7 @@
 //! * Two pages are latched at once only by an update that leaves its page, and the second is only
 //!   ever tried.
 //!
-//! [`tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away,
+//! [`mod@tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away,
 //! [`large`] keeps what no row can hold, [`copy`] takes versions to another heap.
 
 mod copy;

@@ -39,7 +39,7 @@ pub struct Env<'a> {
     pub eval: EvalContext<'a>,
     pub cancel: &'a CancelFlag,
     pub params: &'a [Datum],
-    /// Rows of a system catalog; see [`crate::system`].
+    /// Rows of a system catalog; see `session::system`.
     pub system: &'a dyn throng_sql::catalog::SystemState,
     /// What functions have done in the evaluation in hand.
     pub effects: &'a Effects,

@@ -1,7 +1,7 @@
 //! Dates and times as text.
 //!
 //! Reading goes in two steps, as in PostgreSQL: [`token`] cuts the text into fields by their looks,
-//! [`decode`] finds out what each means.
+//! [`mod@decode`] finds out what each means.
 
 pub mod decode;
 pub mod interval;
