@@ -95,7 +95,11 @@ mod tests {
         let owned = settings
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()));
-        Placement::of(&owned.collect::<Vec<_>>(), cores)
+        let given = GivenSettings {
+            command_line: owned.collect(),
+            ..GivenSettings::default()
+        };
+        Placement::of(&given, cores)
     }
 
     #[test]

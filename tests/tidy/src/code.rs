@@ -118,7 +118,7 @@ fn long_functions(file: &File) -> Vec<Offence> {
         if is_declared.clone().any(|line| line.ends_with(';')) {
             continue;
         }
-        let Some(length) = lines[at..].iter().position(|line| ends(line)) else {
+        let Some(length) = lines[at..].iter().position(ends) else {
             continue;
         };
         let length = length + 1;

@@ -346,10 +346,23 @@ fn name_lock(schema: Oid, name: &str) -> LockTag {
     }
 }
 
-/// The views that are replaced or dropped, be it by what happens to something else.
-fn views_changed(changes: &[Change], before: &Catalog) -> Vec<Oid> {
-    let oids = changes.iter().map(Change::oid);
-    oids.filter(|oid| before.view(*oid).is_some()).collect()
+/// The relations that are changed or dropped, be it by what happens to something else (a label of
+/// an enum is renamed, which a column's default says), and how they are locked: two that change one
+/// come one after the other. Who reads a view must not find it replaced.
+fn relations_changed(changes: &[Change], before: &Catalog) -> Vec<(Oid, LockMode)> {
+    let locks = changes.iter().filter_map(|change| {
+        let oid = change.oid();
+        match before.object(oid)? {
+            Object::View(_) => Some((oid, LockMode::AccessExclusive)),
+            Object::Table(_) | Object::Sequence(_) => Some((oid, LockMode::ShareUpdateExclusive)),
+            Object::Index(index) => Some((index.table, LockMode::ShareUpdateExclusive)),
+            _ => None,
+        }
+    });
+    let mut locks: Vec<(Oid, LockMode)> = locks.collect();
+    locks.sort_unstable_by_key(|(oid, _)| *oid);
+    locks.dedup();
+    locks
 }
 
 /// The locks that stand for rows of catalogs which have no lock of their kind's: two that change
@@ -483,8 +496,8 @@ impl Session {
             }
             let (edited, changes) = edit.finish();
             self.must_be_free_too(ddl, &outcome, &changes, &catalog)?;
-            for view in views_changed(&changes, &catalog) {
-                txn.lock_relation(view, LockMode::AccessExclusive).await?;
+            for (relation, mode) in relations_changed(&changes, &catalog) {
+                txn.lock_relation(relation, mode).await?;
             }
             for change in &changes {
                 let Change::Put { oid, .. } = change else {
