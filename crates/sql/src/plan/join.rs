@@ -581,7 +581,10 @@ impl Planner<'_> {
 
     /// Builds something to see what it costs, and leaves no trace of it; gives with it whether it
     /// needs anything from outside.
-    fn tried<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, bool)> {
+    pub(super) fn tried<T>(
+        &mut self,
+        build: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, bool)> {
         let before = (self.next_plan, self.next_param, self.subplans.len());
         let (shared, steps) = (self.shared.clone(), self.steps.clone());
         let work_tables = self.work_tables;

@@ -27,6 +27,7 @@ mod join;
 mod joining;
 mod leaf_locks;
 mod like;
+mod membership;
 mod merge;
 mod node;
 mod order;
@@ -163,6 +164,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         row_lock: None,
         unpopulated: None,
         cursor: None,
+        weighing: false,
     };
     planner.note_needed(&kind);
     let (writes, late_writes) = planner.writes(&kind)?;
@@ -318,6 +320,8 @@ pub(super) struct Planner<'a> {
     unpopulated: Option<String>,
     /// WHERE CURRENT OF.
     cursor: Option<CursorUse>,
+    /// Plans are made to be compared.
+    weighing: bool,
 }
 
 impl Planner<'_> {

@@ -46,7 +46,7 @@ impl Inner {
 }
 
 /// A SELECT of which only whether it has rows matters: its FROM and WHERE are all of it.
-fn bare_select(query: &Query) -> Option<&Select> {
+pub(super) fn bare_select(query: &Query) -> Option<&Select> {
     plain_select(query).filter(|select| !select.from.is_empty())
 }
 
@@ -119,6 +119,15 @@ impl Planner<'_> {
     /// A subquery in an expression, as a plan of its own.
     pub(super) fn place_subquery(&mut self, subquery: Subquery, columns: &Columns) -> Result<Expr> {
         let Subquery { query, kind, ty } = subquery;
+        if kind == SubqueryKind::Exists
+            && let Some(members) = self.as_membership(&query)?
+        {
+            return Ok(Expr::IsBool {
+                arg: Box::new(self.place_subquery(members, columns)?),
+                value: Some(true),
+                negated: false,
+            });
+        }
         let before = self.subplans.len() as u32;
         let (built, free) = self.attached(|p| p.query(&query))?;
         self.subplans.push(built.plan);
@@ -266,7 +275,7 @@ fn is_never_unknown(
             })
 }
 
-fn has_volatile(expr: &Expr) -> bool {
+pub(super) fn has_volatile(expr: &Expr) -> bool {
     expr.any(&mut is_volatile)
 }
 
