@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rand::Rng;
 use throng_access::heap::large::LargeRef;
 use throng_access::{TupleHeader, Visibility, XidStatus};
@@ -17,6 +18,7 @@ use throng_sql::catalog::{CatalogEdit, ColumnStats, FamilyStats, Object, StatsDe
 use throng_sql::sample::{BlockSampler, ROWS_A_TARGET, Reservoir, Sampled, column};
 use throng_sql::settings::Id;
 use throng_txn::{LockMode, LockTag, Snapshot, TxnSystem};
+use throng_types::dispose::dispose;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid, Xid};
 
@@ -26,10 +28,15 @@ use crate::maintenance::By;
 use crate::rows::PageRows;
 use crate::table::Table;
 
+/// Rows of a sample that are looked at, or thrown away, in a millisecond.
+const FEW: usize = 1_000;
+
+type SampledRows = Vec<(Tid, Vec<Sampled>)>;
+
 /// Rows of a table that stand for all, in the order of the heap.
 #[derive(Default)]
 struct Sample {
-    rows: Vec<(Tid, Vec<Sampled>)>,
+    rows: SampledRows,
     /// Rows of the whole table, about.
     total: f64,
     pages: u32,
@@ -224,12 +231,8 @@ impl Session {
                 columns.push(known.cloned().unwrap_or_default());
                 continue;
             }
-            let rows = sample.rows.iter_mut();
-            let values: Vec<Sampled> = rows
-                .map(|(_, row)| row.get_mut(at).map_or(Sampled::Null, std::mem::take))
-                .collect();
             let mut stats = self
-                .column_statistics(of.ty.oid, values, sample.total, target)
+                .column_statistics(of.ty.oid, at, &mut sample, target)
                 .await?;
             if let Some(said) = of.option(said).filter(|said| *said != 0.0)
                 && !sample.rows.is_empty()
@@ -239,25 +242,41 @@ impl Session {
             columns.push(stats);
             self.turn(&[def.oid], COLUMN_COST, manner).await?;
         }
+        if sample.rows.len() > FEW {
+            dispose(sample.rows);
+        }
         Ok(columns)
     }
 
-    /// What a column's sampled values say. Those of a large sample are sorted beside the event
-    /// loop.
+    /// What the sampled values of the column at `at` say; they are taken out of the sample. Those
+    /// of a large sample are gathered and sorted beside the event loop.
     async fn column_statistics(
         &self,
         ty: Oid,
-        values: Vec<Sampled>,
-        total: f64,
+        at: usize,
+        sample: &mut Sample,
         target: usize,
     ) -> Result<ColumnStats> {
-        /// Values that are looked at in a millisecond.
-        const FEW: usize = 1_000;
-        if values.len() <= FEW {
-            return Ok(column(ty, &values, total, target));
+        let total = sample.total;
+        let look = move |rows: &mut SampledRows| {
+            let taken = rows.iter_mut();
+            let values: Vec<Sampled> = taken
+                .map(|(_, row)| row.get_mut(at).map_or(Sampled::Null, std::mem::take))
+                .collect();
+            column(ty, &values, total, target)
+        };
+        if sample.rows.len() <= FEW {
+            return Ok(look(&mut sample.rows));
         }
-        self.on_a_thread(move |_| Ok(column(ty, &values, total, target)))
-            .await
+        let rows = Mutex::new(std::mem::take(&mut sample.rows));
+        let (stats, rows) = self
+            .on_a_thread(move |_| {
+                let mut rows = rows.lock();
+                Ok((look(&mut rows), std::mem::take(&mut *rows)))
+            })
+            .await?;
+        sample.rows = rows;
+        Ok(stats)
     }
 
     /// The tables that have rows of a parent's, locked; others' temporary ones apart.

@@ -235,14 +235,20 @@ impl RowList {
         self.file.is_some()
     }
 
-    /// One more row of an operator, in memory while there is room there.
+    /// One more row of an operator, in memory while there is room there. A row that is alone stays
+    /// there: it was there before, and one long value would be written and read again.
     ///
     /// # Errors
     /// 58030 and 53100 from the file system.
     pub fn keep(&mut self, row: Row, kept: &mut Kept, cx: &mut Cx) -> Result<()> {
-        if self.file.is_none() && !kept.fits(row_bytes(&row), cx) {
-            self.spill(&cx.env.store.spill)?;
-            kept.release(cx);
+        let bytes = row_bytes(&row);
+        if self.file.is_none() && !kept.fits(bytes, cx) {
+            if self.is_empty() {
+                kept.insist(bytes, cx);
+            } else {
+                self.spill(&cx.env.store.spill)?;
+                kept.release(cx);
+            }
         }
         self.push(row)
     }
@@ -272,12 +278,14 @@ impl RowStore {
         }
     }
 
+    /// One more row, in memory while there is room there, or if it is alone.
+    ///
     /// # Errors
     /// 58030 and 53100 from the file system.
     pub fn keep(&mut self, row: &[Datum]) -> Result<()> {
         if !self.rows.is_spilled() {
             self.bytes += row_bytes(row);
-            if self.bytes > self.limit {
+            if self.bytes > self.limit && !self.rows.is_empty() {
                 self.rows.spill(&self.space)?;
             }
         }

@@ -210,7 +210,8 @@ fn small_arguments_make_long_work() {
     let fills = "select array_length(array_fill(1, array[20000000]), 1)";
     let spreads = "select jsonb_build_array(variadic array_fill(1, array[3000000])) is null";
     let varies = "select var_pop(n) is null from (select ('1' || repeat('7', 60000))::numeric n from generate_series(1, 9)) s";
-    for statement in [walks, fills, spreads, varies] {
+    let alone = "select array_length((select array_agg(g) from generate_series(1, 400000) g), 1)";
+    for statement in [walks, fills, spreads, varies, alone] {
         let began = Instant::now();
         let answer = client.query(statement).expect("an answer");
         assert!(began.elapsed() < SOON, "{statement}: {:?}", began.elapsed());
