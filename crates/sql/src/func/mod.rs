@@ -27,7 +27,6 @@ pub mod current;
 pub mod cursor;
 mod datetime;
 pub(crate) mod datetime_make;
-mod digest;
 pub mod enums;
 mod extract;
 mod extreme;

@@ -2,8 +2,11 @@
 
 use super::number::{int, integer_out_of_range};
 use super::string::{clipped, negative_length, text};
-use super::{EvalContext, EvalResult, Function, Operator, digest};
+use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::scalar::{decode_escape, decode_hex, write_escaped, write_hex};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use md5::Md5;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, oid::*};
@@ -140,17 +143,12 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const BASE64_LINE: usize = 76;
 
 fn to_base64(b: &[u8]) -> String {
-    let mut out = String::with_capacity(b.len() * 4 / 3 + 4);
-    for (i, group) in b.chunks(3).enumerate() {
-        if i > 0 && (i * 4).is_multiple_of(BASE64_LINE) {
+    let mut out = String::with_capacity(b.len() * 4 / 3 + b.len() / 57 + 4);
+    for (number, line) in b.chunks(BASE64_LINE / 4 * 3).enumerate() {
+        if number > 0 {
             out.push('\n');
         }
-        let bits =
-            group.iter().fold(0u32, |v, b| v << 8 | u32::from(*b)) << (8 * (3 - group.len()));
-        for k in 0..4 {
-            let digit = BASE64[(bits >> (18 - 6 * k) & 63) as usize];
-            out.push(if k <= group.len() { digit as char } else { '=' });
-        }
+        STANDARD.encode_string(line, &mut out);
     }
     out
 }
@@ -221,7 +219,7 @@ fn decode(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 fn md5(b: &[u8]) -> EvalResult {
     let mut out = Vec::new();
-    write_hex(&digest::md5(b), &mut out);
+    write_hex(&<Md5 as md5::Digest>::digest(b), &mut out);
     Ok(String::from_utf8(out).map_err(Error::internal)?.into())
 }
 fn md5_text(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
