@@ -5,6 +5,7 @@ a new one shows. What an earlier statement was refused to make or change is told
 """
 
 import os
+import textwrap
 from collections import Counter
 
 REASONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reasons.txt")
@@ -32,21 +33,26 @@ def reason_of(known, name, line):
     return next((r for file, first, last, r in known if file == name and first <= line <= last), NONE)
 
 
+def wrapped(text, indent=""):
+    """In lines of 120 columns."""
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def markdown(kinds):
     """`kinds`: kind -> [(file, line, statement)]."""
     known = reasons()
     rows = sorted((name, line, kind, text) for kind in KINDS for name, line, text in kinds.get(kind, []))
     out = ["# Where rows differ from PostgreSQL's", "",
-           "Every statement of PostgreSQL's regression suite that Throng answers, without an error of its own, otherwise than PostgreSQL. Made by",
-           "`tests/compat/run.sh` from the run's results and `tests/compat/reasons.txt`.", "",
-           "| statement | here | why | text |", "| --- | --- | --- | --- |"]
+           wrapped("Every statement of PostgreSQL's regression suite that Throng answers, without an error of its own, otherwise than "
+                   "PostgreSQL. Made by `tests/compat/run.sh` from the run's results and `tests/compat/reasons.txt`."), ""]
     for name, line, kind, text in rows:
-        text = " ".join(text.split())[:80].replace("|", "\\|").replace("`", "'")
-        out.append(f"| {name}:{line} | {KINDS[kind]} | {reason_of(known, name, line)} | `{text}` |")
+        text = " ".join(text.split())[:80].replace("`", "'")
+        out.append(wrapped(f"- {name}:{line}, {KINDS[kind]}: {reason_of(known, name, line)}", "  "))
+        out.append(f"  `{text}`")
     after = Counter(name for name, *_ in kinds.get("after", []))
     if after:
         out += ["", "These follow from a statement before them that was refused (a table that was not made, a row that was not written):", ""]
-        out += [", ".join(f"{name} {n}" for name, n in sorted(after.items())) + "."]
+        out += ["- " + name + f": {n}" for name, n in sorted(after.items())]
     return "\n".join(out) + "\n"
 
 

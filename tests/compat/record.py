@@ -3,6 +3,8 @@
 import json
 import os
 
+from differences import wrapped
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
 REFERENCE = os.path.join(HERE, "postgresql.json")
@@ -118,9 +120,9 @@ def page(parts, reference):
     out = ["# Compatibility", "",
            "What Throng answers to tests that others wrote. This page is printed by", "",
            "```sh", "cargo build --release", "tests/compat/run.sh ../shared/corpora --record", "```", "",
-           "and not edited by hand; `tests/compat/README.md` tells how the judge works. The same judge on a PostgreSQL "
-           "18.6 that runs elsewhere (`tests/compat/run.sh ../shared/corpora --server HOST:PORT --record`) gives the columns "
-           "named PostgreSQL: what is missing there is what the judge or the missing test library costs.", "",
+           wrapped("and not edited by hand; `tests/compat/README.md` tells how the judge works. The same judge on a PostgreSQL "
+                   "18.6 that runs elsewhere (`tests/compat/run.sh ../shared/corpora --server HOST:PORT --record`) gives the "
+                   "columns named PostgreSQL: what is missing there is what the judge or the missing test library costs."), "",
            "| | unit | Throng | | whole files | PostgreSQL | whole files |", "| --- | --- | --- | --- | --- | --- | --- |"]
     names = {"regress": "PostgreSQL's regression scripts", "isolation": "PostgreSQL's isolation specs", "sqllogictest": "sqllogictest",
              "dialect": "SQLAlchemy's suite for dialects"}
