@@ -150,7 +150,7 @@ class Everything:
             self.finding(f"round {number}: {most} MB")
         if not self.child.dead():
             for held, text in self.ask(f"select held_ms, statement from throng.stalls where held_ms > {self.options.most_ms}"):
-                self.finding(f"round {number}: held for {held} ms: {str(text)[:300]}")
+                self.finding(f"round {number}: held for {held} ms: {str(text)[:4000]}")
         self.server.kill()
         over.set()
         bank.wait()

@@ -146,23 +146,16 @@ fn dtand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if x.is_infinite() {
         return Err(out_of_input_range().into());
     }
-    let value = sind(x) / sind(90.0 - x.rem_euclid(360.0));
+    let (x, sign) = first_quadrant(x);
+    let value = sign * (sind(x) / sind(90.0 - x));
     // No minus before a zero.
     Ok(if value == 0.0 { 0.0 } else { value }.into())
 }
-fn datand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok((float(&args[0]).atan() / std::f64::consts::FRAC_PI_4 * 45.0).into())
-}
-fn datan2d(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let angle = float(&args[0]).atan2(float(&args[1]));
-    Ok((angle / std::f64::consts::FRAC_PI_4 * 45.0).into())
-}
-fn dcotd(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let x = float(&args[0]);
-    if x.is_infinite() {
-        return Err(out_of_input_range().into());
-    }
-    let mut x = x % 360.0;
+
+/// The angle between 0 and 90 degrees that has the same tangent and cotangent but for the sign,
+/// and the sign.
+fn first_quadrant(degrees: f64) -> (f64, f64) {
+    let mut x = degrees % 360.0;
     let mut sign = 1.0;
     if x < 0.0 {
         x = -x;
@@ -176,6 +169,22 @@ fn dcotd(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         x = 180.0 - x;
         sign = -sign;
     }
+    (x, sign)
+}
+
+fn datand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok((float(&args[0]).atan() / std::f64::consts::FRAC_PI_4 * 45.0).into())
+}
+fn datan2d(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let angle = float(&args[0]).atan2(float(&args[1]));
+    Ok((angle / std::f64::consts::FRAC_PI_4 * 45.0).into())
+}
+fn dcotd(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let x = float(&args[0]);
+    if x.is_infinite() {
+        return Err(out_of_input_range().into());
+    }
+    let (x, sign) = first_quadrant(x);
     let of_half = sind(90.0 - 45.0) / sind(45.0);
     let value = sign * (sind(90.0 - x) / sind(x) / of_half);
     // No minus before a zero.

@@ -291,7 +291,7 @@ pub fn write(ctx: &EvalContext<'_>, array: &Array, ty: Oid, out: &mut Vec<u8>) {
         }
         return;
     }
-    if array.dims.is_empty() {
+    if array.items.is_empty() {
         out.extend_from_slice(b"{}");
         return;
     }

@@ -512,7 +512,10 @@ impl Run<'_> {
         let Some(def) = self.catalog().index(index).cloned() else {
             return Err(Error::new(state::UNDEFINED_OBJECT, "index does not exist"));
         };
-        let wrong = |message: String| Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        let wrong = |message: String| {
+            let detail = "Cannot create a primary key or unique constraint using such an index.";
+            Err(Error::new(state::WRONG_OBJECT_TYPE, message).detail(detail))
+        };
         if def.constraint.is_some() {
             let message = format!(
                 "index \"{}\" is already associated with a constraint",
@@ -521,27 +524,26 @@ impl Run<'_> {
             return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
         if !def.unique {
-            let message = format!("\"{}\" is not a unique index", def.name);
-            return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
-                .detail("Cannot create a primary key or unique constraint using such an index."));
+            return wrong(format!("\"{}\" is not a unique index", def.name));
         }
         for (is_so, message) in [
             (!def.terms.exprs.is_empty(), "contains expressions"),
             (def.terms.predicate.is_some(), "is a partial index"),
         ] {
             if is_so {
-                let message = format!("index \"{}\" {message}", def.name);
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).detail(
-                    "Cannot create a primary key or unique constraint using such an index.",
-                ));
+                return wrong(format!("index \"{}\" {message}", def.name));
             }
         }
-        if def.columns.iter().any(|c| c.descending || c.nulls_first) {
-            let message = format!(
-                "index \"{}\" column number 1 does not have default sorting behavior",
-                def.name
-            );
-            return wrong(message);
+        let is_unusual = |(place, column): (usize, &IndexColumn)| {
+            let said = def.terms.words_of(place) != (None, None);
+            said || column.descending || column.nulls_first
+        };
+        if let Some(place) = def.columns.iter().enumerate().position(is_unusual) {
+            return wrong(format!(
+                "index \"{}\" column number {} does not have default sorting behavior",
+                def.name,
+                place + 1
+            ));
         }
         let name = new.name.clone().unwrap_or_else(|| def.name.clone());
         if name != def.name {
