@@ -644,7 +644,12 @@ pub enum NewConstraintKind {
         options: Vec<(String, String)>,
     },
     /// `ALTER TABLE … ADD … USING INDEX`.
-    UsingIndex { index: Oid, primary: bool },
+    UsingIndex {
+        index: Oid,
+        primary: bool,
+        /// Where it stands in the statement, from 1: errors point there.
+        position: u32,
+    },
     /// `bound` is over the row by `Slot(attnum - 1)`.
     Check {
         expr: String,

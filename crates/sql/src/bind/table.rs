@@ -675,6 +675,7 @@ impl Binder<'_> {
                 NewConstraintKind::UsingIndex {
                     index: found.oid,
                     primary: *primary,
+                    position: ast.pos + 1,
                 }
             }
             T::Check(source) => {

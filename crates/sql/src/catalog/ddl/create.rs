@@ -319,9 +319,11 @@ impl Run<'_> {
                 let distinct = *nulls_not_distinct;
                 self.key_constraint(&def, new, (&key, include), false, distinct, options, fresh)
             }
-            NewConstraintKind::UsingIndex { index, primary } => {
-                self.constraint_from_index(&def, new, *index, *primary)
-            }
+            NewConstraintKind::UsingIndex {
+                index,
+                primary,
+                position,
+            } => self.constraint_from_index(&def, new, (*index, *position), *primary),
             NewConstraintKind::Check {
                 expr,
                 columns,
@@ -506,7 +508,7 @@ impl Run<'_> {
         &mut self,
         table: &TableDef,
         new: &NewConstraint,
-        index: Oid,
+        (index, position): (Oid, u32),
         primary: bool,
     ) -> Result<()> {
         let Some(def) = self.catalog().index(index).cloned() else {
@@ -514,25 +516,27 @@ impl Run<'_> {
         };
         let wrong = |message: String| {
             let detail = "Cannot create a primary key or unique constraint using such an index.";
-            Err(Error::new(state::WRONG_OBJECT_TYPE, message).detail(detail))
+            Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                .detail(detail)
+                .position(position))
         };
         if def.constraint.is_some() {
             let message = format!(
                 "index \"{}\" is already associated with a constraint",
                 def.name
             );
-            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            return Err(
+                Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).position(position)
+            );
         }
         if !def.unique {
             return wrong(format!("\"{}\" is not a unique index", def.name));
         }
-        for (is_so, message) in [
-            (!def.terms.exprs.is_empty(), "contains expressions"),
-            (def.terms.predicate.is_some(), "is a partial index"),
-        ] {
-            if is_so {
-                return wrong(format!("index \"{}\" {message}", def.name));
-            }
+        if !def.terms.exprs.is_empty() {
+            return wrong(format!("index \"{}\" contains expressions", def.name));
+        }
+        if def.terms.predicate.is_some() {
+            return wrong(format!("\"{}\" is a partial index", def.name));
         }
         let is_unusual = |(place, column): (usize, &IndexColumn)| {
             let said = def.terms.words_of(place) != (None, None);
