@@ -24,6 +24,6 @@ VOLUME /var/lib/throng
 EXPOSE 5433
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-    CMD ["pg_isready", "-q", "-h", "/tmp", "-p", "5433"]
+    CMD ["pg_isready", "-q", "-h", "/tmp", "-p", "5433", "-U", "postgres"]
 ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["throng", "serve", "--data", "/var/lib/throng/data", "--listen", "0.0.0.0:5433"]

@@ -16,7 +16,7 @@ if [ "${1:-}" = throng ] && [ "${2:-}" = serve ] && [ ! -e "$DATA/control" ]; th
     fi
     throng serve --data "$DATA" --listen 127.0.0.1:5433 &
     server=$!
-    until pg_isready -q -h /tmp -p 5433; do
+    until pg_isready -q -h /tmp -p 5433 -U postgres; do
         kill -0 "$server"
         sleep 0.1
     done
