@@ -516,9 +516,8 @@ impl Run<'_> {
         };
         let wrong = |message: String| {
             let detail = "Cannot create a primary key or unique constraint using such an index.";
-            Err(Error::new(state::WRONG_OBJECT_TYPE, message)
-                .detail(detail)
-                .position(position))
+            let error = Error::new(state::WRONG_OBJECT_TYPE, message).detail(detail);
+            Err(error.position(position))
         };
         if def.constraint.is_some() {
             let message = format!(
