@@ -59,6 +59,7 @@ pub fn offences(files: &[File]) -> Vec<Offence> {
         found.extend(without_importers(file));
     }
     found.extend(vague_names(sources()));
+    found.extend(unread_settings(files));
     found
 }
 
@@ -187,6 +188,51 @@ fn vague_names<'a>(files: impl Iterator<Item = &'a File>) -> Vec<Offence> {
         .collect()
 }
 
+/// Where settings that steer something are defined, a line each.
+const REGISTRY: &str = "crates/sql/src/settings/registry.rs";
+
+/// Settings that are found by their names: a session's own, and the server's before it starts.
+const READ_BY_NAME: &[&str] = &[
+    "application_name",
+    "check_function_bodies",
+    "session_replication_role",
+    "ssl_cert_file",
+    "ssl_key_file",
+    "unix_socket_directories",
+];
+
+/// A setting that nothing reads would be taken and ignored. One that only tells how the server is
+/// says so in its description.
+fn unread_settings(files: &[File]) -> Vec<Offence> {
+    let Some(registry) = files.iter().find(|file| file.path == REGISTRY) else {
+        return Vec::new();
+    };
+    let is_code = |file: &&File| {
+        let is_source = file.path.starts_with("crates/") && file.path.contains("/src/");
+        is_source && file.path != REGISTRY
+    };
+    let others: Vec<&File> = files.iter().filter(is_code).collect();
+    let defined = registry.text.lines().filter_map(|line| {
+        let (id, rest) = line.trim_start().split_once(" \"")?;
+        let (name, rest) = rest.split_once('"')?;
+        let is_id = id.starts_with(char::is_uppercase) && !id.contains(' ');
+        (is_id && !rest.contains("(told")).then_some((id, name))
+    });
+    let is_read = |(id, name): &(&str, &str)| {
+        let id = format!("Id::{id}");
+        let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+        let says = |text: &str| {
+            let mut found = text.match_indices(&id);
+            found.any(|(at, _)| ends(&text[at + id.len()..]))
+        };
+        READ_BY_NAME.contains(name) || others.iter().any(|file| says(&file.text))
+    };
+    let unread = defined.filter(|setting| !is_read(setting));
+    unread
+        .map(|(_, name)| offence("unread-setting", REGISTRY, name, 1))
+        .collect()
+}
+
 /// A crate's header says what it promises, and who may import it.
 fn without_importers(file: &File) -> Option<Offence> {
     let is_crate = file.path.starts_with("crates/") && file.path.ends_with("/src/lib.rs");
@@ -261,6 +307,17 @@ mod tests {
         let text = format!("    /// {}\n", "x".repeat(93));
         let found = wide_comments(&file("a.rs", &text));
         assert_eq!(found, Some(offence("wide-comments", "a.rs", "", 1)));
+    }
+
+    #[test]
+    fn a_setting_is_read_or_only_told() {
+        let registry = "    Fsync \"fsync\" BOOL, \"on\", Sighup; \"Log\", \"Forces.\"\n    \
+                        Jit \"jit\" BOOL, \"off\", User; \"Other\", \"Compiles. (told)\"\n    \
+                        Port \"port\" INT, \"1\", User; \"Other\", \"Where.\"\n";
+        let code = "settings.bool(Id::FsyncMore); settings.int(Id::Port);";
+        let files = [file(REGISTRY, registry), file("crates/a/src/b.rs", code)];
+        let unread = offence("unread-setting", REGISTRY, "fsync", 1);
+        assert_eq!(unread_settings(&files), [unread]);
     }
 
     #[test]
