@@ -15,6 +15,12 @@ use throng_types::{Error, Result, SqlState};
 use super::transaction::Block;
 use super::{Session, now};
 
+#[cold]
+fn terminated_by_command() -> Error {
+    let message = "terminating connection due to administrator command";
+    Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal)
+}
+
 impl Session {
     /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the
     /// idle-in-transaction timeout.
@@ -39,11 +45,18 @@ impl Session {
                 None
             }
         };
-        let (code, message) = over.unwrap_or((
-            state::ADMIN_SHUTDOWN,
-            "terminating connection due to administrator command",
-        ));
-        Error::new(code, message).severity(Severity::Fatal)
+        match over {
+            Some((code, message)) => Error::new(code, message).severity(Severity::Fatal),
+            None => terminated_by_command(),
+        }
+    }
+
+    /// Why the session is to end before the message that has just come: a statement so short that
+    /// it never looks would be answered after `pg_terminate_backend` has said that it did its work.
+    #[inline]
+    pub fn ended_meanwhile(&self) -> Option<Error> {
+        let flag = self.handle.cancel_flag();
+        flag.is_terminated().then(terminated_by_command)
     }
 
     /// How long the session may wait for its client from now on, and why it ends then.

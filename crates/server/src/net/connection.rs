@@ -352,6 +352,9 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             },
         };
         let Some(first) = message else { return Ok(()) };
+        if let Some(why) = session.ended_meanwhile() {
+            return Err(why);
+        }
         match Pooled::pin(|| answer(peer, session, first, skipping)).await? {
             Some(so) => skipping = so,
             None => return Ok(()),

@@ -519,3 +519,20 @@ async fn pages_of_large_values_are_used_again() {
     server.stop();
     home.check();
 }
+
+/// Once `pg_terminate_backend` has answered, the session answers no statement, however short.
+#[test]
+fn a_terminated_session_answers_nothing_more() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let mut other = server.connect();
+    for _ in 0..50 {
+        let mut idle = server.connect();
+        let pid = idle.run("select pg_backend_pid()").value().to_owned();
+        other.run(&format!("select pg_terminate_backend({pid})"));
+        if let Ok(answer) = idle.query("select 1") {
+            assert!(answer.closed() || answer.code() == "57P01", "{answer:?}");
+        }
+    }
+    home.assert_no_panic();
+}
