@@ -7,8 +7,8 @@
 //!  3. another core's list                                    –
 //! ```
 //! When the file has grown, who has made it grow keeps its share of the new blocks in its own list,
-//! and the rest goes into the map for those who wait (PolarDB's change, see `docs/design/extension.md`).
-//! A list holds whole empty blocks, which the map does not know of. Nobody makes the file longer
+//! and the rest goes into the map for those who wait (PolarDB's change, see
+//! `docs/design/extension.md`). A list holds whole empty blocks, which the map does not know of. Nobody makes the file longer
 //! while another's list has a block.
 
 use std::ops::Range;

@@ -7,8 +7,8 @@
 //! | [`Reading::MapPerRead`] | `mmap`, the copy, `munmap` | the address space, write-locked twice a read, and other cores' TLBs told of it |
 //!
 //! The last is what glibc 2.17 did for the buffers of `fseek` and `fclose`, and what stopped
-//! DolphinDB's thousand jobs (see `docs/design/extension.md`): the kernel keeps one lock a process for
-//! its address space. Both mapped ways have another fault that no lock explains: where the disk
+//! DolphinDB's thousand jobs (see `docs/design/extension.md`): the kernel keeps one lock a process
+//! for its address space. Both mapped ways have another fault that no lock explains: where the disk
 //! cannot be read, `pread` returns an error, and a mapping ends the process with SIGBUS.
 //!
 //! All `unsafe` of this crate is here, but for one call in `real`.

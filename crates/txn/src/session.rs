@@ -524,8 +524,7 @@ impl CancelFlag {
     fn check_slow(&self) -> Result<()> {
         let reasons = self.reasons.load(Ordering::SeqCst);
         if reasons & CancelReason::Terminate as u32 != 0 {
-            let message = "terminating connection due to administrator command";
-            return Err(Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal));
+            return Err(self.terminated());
         }
         let timed_out = self.deadline().is_some_and(|at| Instant::now() >= at);
         if timed_out && self.ends_session.load(Ordering::Relaxed) {
@@ -545,6 +544,13 @@ impl CancelFlag {
             ));
         }
         Ok(())
+    }
+
+    /// What a session that is to end tells its client.
+    #[cold]
+    pub fn terminated(&self) -> Error {
+        let message = "terminating connection due to administrator command";
+        Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal)
     }
 
     /// Whether the session is to end.

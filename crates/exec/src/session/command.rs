@@ -154,7 +154,7 @@ impl Session {
                 return Ok(());
             }
             Command::Close(name) => {
-                self.close_cursor(name.as_deref())?;
+                self.close_cursor(name.as_deref()).await?;
                 if name.is_none() {
                     "CLOSE CURSOR ALL"
                 } else {
@@ -467,7 +467,7 @@ impl Session {
         match what {
             Discard::All => {
                 self.must_be_outside_block("DISCARD ALL")?;
-                self.portals.get_mut().clear();
+                self.close_portals().await;
                 self.set_session_authorization(None, false)?;
                 self.settings.borrow_mut().reset_all(Caller {
                     superuser: self.login_role.superuser,

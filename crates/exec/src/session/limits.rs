@@ -15,12 +15,6 @@ use throng_types::{Error, Result, SqlState};
 use super::transaction::Block;
 use super::{Session, now};
 
-#[cold]
-fn terminated_by_command() -> Error {
-    let message = "terminating connection due to administrator command";
-    Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal)
-}
-
 impl Session {
     /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the
     /// idle-in-transaction timeout.
@@ -47,16 +41,23 @@ impl Session {
         };
         match over {
             Some((code, message)) => Error::new(code, message).severity(Severity::Fatal),
-            None => terminated_by_command(),
+            None => flag.terminated(),
         }
     }
 
-    /// Why the session is to end before the message that has just come: a statement so short that
-    /// it never looks would be answered after `pg_terminate_backend` has said that it did its work.
+    /// Whether the session is to end before the message that has just come: a statement so short
+    /// that it never looks would be answered after `pg_terminate_backend` has said that it did its
+    /// work.
+    ///
+    /// # Errors
+    /// 57P01 where it is.
     #[inline]
-    pub fn ended_meanwhile(&self) -> Option<Error> {
+    pub fn must_go_on(&self) -> Result<()> {
         let flag = self.handle.cancel_flag();
-        flag.is_terminated().then(terminated_by_command)
+        match flag.is_terminated() {
+            true => Err(flag.terminated()),
+            false => Ok(()),
+        }
     }
 
     /// How long the session may wait for its client from now on, and why it ends then.

@@ -21,6 +21,7 @@ mod custom;
 mod database;
 mod ddl;
 mod declared;
+mod definition_locks;
 mod describe;
 mod detach;
 mod effects;
@@ -437,7 +438,7 @@ impl Session {
 
     /// Ends the session: what is not committed is rolled back.
     pub async fn close(mut self) {
-        self.portals.get_mut().clear();
+        self.close_portals().await;
         self.rollback().await;
         self.drop_temporary().await;
     }

@@ -242,10 +242,6 @@ impl Portals {
         ended
     }
 
-    pub fn clear(&mut self) {
-        *self = Portals::default();
-    }
-
     /// Those that DECLARE made, by name.
     pub fn cursors(&self) -> Vec<(&str, &Portal)> {
         let declared = self
@@ -862,9 +858,9 @@ impl Session {
     }
 
     /// CLOSE.
-    pub(super) fn close_cursor(&self, name: Option<&str>) -> Result<()> {
+    pub(super) async fn close_cursor(&self, name: Option<&str>) -> Result<()> {
         match name {
-            None => self.portals.borrow_mut().clear(),
+            None => self.close_portals().await,
             Some(name) => {
                 if self.portals.borrow_mut().remove(name).is_none() {
                     return Err(Error::new(

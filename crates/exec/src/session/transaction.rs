@@ -219,6 +219,12 @@ impl Session {
         }
     }
 
+    /// Closes all portals, those too that would outlive their transaction.
+    pub(super) async fn close_portals(&self) {
+        let ended = self.portals.borrow_mut().retain(|_| false);
+        ended.drop_in_turns().await;
+    }
+
     async fn drop_transaction(&mut self) {
         /// Definitions that are thrown away in some tens of microseconds.
         const FEW: usize = 64;

@@ -352,9 +352,6 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             },
         };
         let Some(first) = message else { return Ok(()) };
-        if let Some(why) = session.ended_meanwhile() {
-            return Err(why);
-        }
         match Pooled::pin(|| answer(peer, session, first, skipping)).await? {
             Some(so) => skipping = so,
             None => return Ok(()),
@@ -374,6 +371,7 @@ async fn answer(
     let mut scratch = Scratch(READ.with(Rooms::take));
     let mut next = Some(first);
     while let Some(range) = next {
+        session.must_go_on()?;
         // A statement writes to the peer while it runs, so its text is moved out of the peer's
         // input first.
         let scratch = &mut scratch.0;

@@ -15,11 +15,11 @@
 
 use throng_types::{Result, SqlType};
 
+use super::Planner;
 use super::access::same_keys;
 use super::join::rels_of;
 use super::subquery::{bare_select, has_volatile};
 use super::with::is_steady;
-use super::{Cost, Planner};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind};
 use crate::func::{Operator, Strategy, operator_by_oid};
 use crate::query::{Body, Query, Target};
@@ -55,7 +55,7 @@ impl Planner<'_> {
         self.weighing = false;
         let ((each, reads_outside), (once, still_reads)) = (each?, once?);
         let fits = once.rows * (f64::from(once.width) + A_KEY) <= MOST;
-        let pays = once.total <= CALLS * first_row(each);
+        let pays = once.total <= CALLS * each.until(1.0);
         Ok(
             (reads_outside && !still_reads && fits && pays).then(|| Subquery {
                 query: members,
@@ -64,11 +64,6 @@ impl Planner<'_> {
             }),
         )
     }
-}
-
-/// What it costs until there is a row.
-fn first_row(cost: Cost) -> f64 {
-    cost.startup + (cost.total - cost.startup) / cost.rows.max(1.0)
 }
 
 /// The rows of which one must be the row outside, and how they are compared.
@@ -115,20 +110,25 @@ fn pair<'a>(condition: &'a Expr, inner: &[RelId]) -> Option<Pair<'a>> {
         return None;
     };
     let by_key = op.strategy == Some(Strategy::Equal) && op.strict && same_keys(a.ty(), b.ty());
-    let is_inside = |e: &Expr| rels_of(e).iter().all(|rel| inner.contains(rel));
-    let is_outside = |e: &Expr| !rels_of(e).iter().any(|rel| inner.contains(rel));
-    let parts = |e: &Expr| (!rels_of(e).is_empty()).then_some((is_inside(e), is_outside(e)));
-    match (parts(a)?, parts(b)?) {
-        ((_, true), (true, _)) if by_key => Some(Pair {
+    match (is_inside(a, inner)?, is_inside(b, inner)?) {
+        (false, true) if by_key => Some(Pair {
             outside: a,
             compare: op,
             inside: b,
         }),
-        ((true, _), (_, true)) if by_key => Some(Pair {
+        (true, false) if by_key => Some(Pair {
             outside: b,
             compare: operator_by_oid(op.commutator)?,
             inside: a,
         }),
         _ => None,
     }
+}
+
+/// Whether an expression reads the inner side alone; None where it reads both, or neither.
+fn is_inside(expr: &Expr, inner: &[RelId]) -> Option<bool> {
+    let rels = rels_of(expr);
+    let first = inner.contains(rels.first()?);
+    let alike = rels.iter().all(|rel| inner.contains(rel) == first);
+    alike.then_some(first)
 }

@@ -194,6 +194,12 @@ impl Cost {
     pub fn of_work(&self) -> f64 {
         self.total % super::cost::DISABLED
     }
+
+    /// What it costs to read so many rows and no more.
+    pub(super) fn until(&self, rows: f64) -> f64 {
+        let part = (rows / self.rows.max(1.0)).min(1.0);
+        self.startup + (self.total - self.startup) * part
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

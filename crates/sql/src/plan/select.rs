@@ -515,10 +515,8 @@ impl Planner<'_> {
             }
             _ => plan.cost.rows * 0.1,
         };
-        let part = (rows / plan.cost.rows.max(1.0)).min(1.0);
-        let total = plan.cost.startup + (plan.cost.total - plan.cost.startup) * part;
         let cost = Cost {
-            total,
+            total: plan.cost.until(rows),
             rows: rows.min(plan.cost.rows),
             ..plan.cost
         };

@@ -23,6 +23,14 @@ configuration file, when it is read again; *backend* the client, at connection s
 nobody. A setting marked *(told)* has one value that says how the server is.
 ";
 
+const INERT_HEAD: &str = "
+## Settings of PostgreSQL without effect
+
+Each is known, shown and checked. One that is *free* tunes what there is not: any value is taken, with a notice. One
+that is *fixed* would promise something: only its one value is taken, others are refused with 0A000.
+
+";
+
 /// Words in lines of at most [`WIDTH`] columns, those after the first indented.
 fn wrapped(text: &str) -> String {
     let mut lines = String::new();
@@ -93,13 +101,7 @@ fn document() -> String {
         text += &format!("\n## {category}\n\n");
         settings.iter().for_each(|setting| text += &entry(setting));
     }
-    text += "\n## Settings of PostgreSQL without effect\n\n";
-    text += &wrapped(
-        "Each is known, shown and checked. One that is *free* tunes what there is not: any value is taken, with a \
-         notice. One that is *fixed* would promise something: only its one value is taken, others are refused with \
-         0A000.",
-    )
-    .replace("\n ", "\n");
+    text += INERT_HEAD;
     let mut by_reason: BTreeMap<(&str, bool), Vec<&Inert>> = BTreeMap::new();
     for inert in INERT.iter().filter(|inert| inert.is_listed()) {
         by_reason
@@ -107,7 +109,6 @@ fn document() -> String {
             .or_default()
             .push(inert);
     }
-    text += "\n";
     for ((_, free), inert) in by_reason {
         let class = if free { "free" } else { "fixed" };
         let is_internal = inert.iter().all(|i| i.setting.context == Context::Internal);

@@ -240,7 +240,7 @@ impl Session {
                 .fetch(&name, direction, moving, client)
                 .await
                 .map(|_| ()),
-            Command::Close(name) => self.close_cursor(name.as_deref()),
+            Command::Close(name) => self.close_cursor(name.as_deref()).await,
             Command::LockTable {
                 tables,
                 mode,

@@ -291,7 +291,7 @@ impl Session {
             Op::Fetch(fetch) => self.fetch_into(m, fetch).await?,
             Op::Close(slot) => {
                 let name = self.cursor_name(m, *slot)?;
-                self.close_cursor(Some(&name))?;
+                self.close_cursor(Some(&name)).await?;
             }
             Op::Commit { chain } => return self.end_transaction(m, "commit", *chain),
             Op::Rollback { chain } => return self.end_transaction(m, "roll back", *chain),
