@@ -184,6 +184,7 @@ impl Workbench {
                 format: &self.format,
             },
             prepared: &|name| (name == "known").then(|| vec![SqlType::INT4, SqlType::TEXT]),
+            named: None,
         };
         bind(statement, sql, &ctx)
     }

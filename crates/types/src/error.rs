@@ -3,6 +3,8 @@
 use std::fmt;
 use std::panic::Location;
 
+use crate::Oid;
+
 /// Five characters that drivers match on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SqlState(pub [u8; 5]);
@@ -52,6 +54,9 @@ pub struct ErrorFields {
     pub data_type: Option<String>,
     pub constraint: Option<String>,
     pub routine: Option<&'static str>,
+    /// The relations that a text names which could not be bound. No client is told: whoever binds it
+    /// may wait for those who change them, and bind it again.
+    pub relations: Vec<Oid>,
     /// Where it was made.
     pub place: &'static Location<'static>,
 }
@@ -92,6 +97,7 @@ impl Error {
             data_type: None,
             constraint: None,
             routine: None,
+            relations: Vec::new(),
             place: Location::caller(),
         }))
     }

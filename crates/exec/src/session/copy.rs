@@ -180,7 +180,7 @@ impl Session {
         target: CopyTarget,
         client: &mut dyn Client,
     ) -> Result<u64> {
-        let plan = Arc::new(self.plan(query)?);
+        let plan = Arc::new(self.plan(query).await?);
         self.lock_plan(&plan, &[]).await?;
         let mut run = self.start(plan.clone(), vec![], Rows::Given)?;
         let mut sink = match target {

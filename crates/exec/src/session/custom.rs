@@ -51,12 +51,14 @@ impl Session {
             let Some(statement) = &known.statement else {
                 return Err(Error::internal("a statement without a text has a plan"));
             };
-            let bound = self.bind_statement(statement, &known.sql, &known.params)?;
+            let bound = self
+                .bind_statement(statement, &known.sql, &known.params)
+                .await?;
             let BoundStatement::Query(mut query) = bound.statement else {
                 return Err(Error::internal("a data statement that is none"));
             };
             plan::set_parameters(&mut query, values);
-            let plan = Arc::new(self.plan(*query)?);
+            let plan = Arc::new(self.plan(*query).await?);
             if self.lock_planned(&plan, values, version).await? {
                 return Ok(plan);
             }

@@ -72,7 +72,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         let planning = Instant::now();
-        let planned = Arc::new(self.plan(query)?);
+        let planned = Arc::new(self.plan(query).await?);
         let planning = planning.elapsed();
         self.lock_plan(&planned, &[]).await?;
         self.explain_plan(options, planned, planning, shape, client)

@@ -629,7 +629,7 @@ impl Session {
         }
         self.portals.borrow().has_room()?;
         let mut places = cursor::with_places(&mut query, &self.catalog());
-        let mut plan = self.plan(query)?;
+        let mut plan = self.plan(query).await?;
         if let Some(places) = &mut places {
             plan.output.truncate(places.width());
             places.learn(&plan);

@@ -161,10 +161,11 @@ impl Session {
     }
 
     /// What a prepared statement means now, to whoever runs it inside another statement.
-    pub(super) fn prepared_now(&self, name: &str) -> Result<Known> {
+    pub(super) async fn prepared_now(&self, name: &str) -> Result<Known> {
         let prepared = self.find_prepared(name)?;
         let known = prepared.known();
         self.understand(&known.sql, known.statement.clone(), &known.params)
+            .await
     }
 
     /// What a plan made now would be made for.
@@ -194,7 +195,7 @@ impl Session {
 
     /// Binds a statement to know its parameters, and plans it, if it is one that has a plan, to
     /// know its columns.
-    pub(super) fn understand(
+    pub(super) async fn understand(
         &self,
         sql: &str,
         statement: Option<Arc<Statement>>,
@@ -208,11 +209,11 @@ impl Session {
         if !self.is_understood_at_once(&ast) {
             return Ok(known(types, self.columns_shown(&ast)?));
         }
-        let bound = self.bind_statement(&ast, sql, types)?;
+        let bound = self.bind_statement(&ast, sql, types).await?;
         Ok(match bound.statement {
             BoundStatement::Query(query) => {
                 let params = declared::as_declared(&query.params, types);
-                let plan = Arc::new(self.plan(*query)?);
+                let plan = Arc::new(self.plan(*query).await?);
                 let known = known(&params, columns(&plan));
                 let catalog = self.catalog();
                 known.planned(plan, &self.engine.store, &catalog)
@@ -255,20 +256,24 @@ impl Session {
     ) -> Result<Known> {
         match statement {
             Some(statement) if is_data(&statement) => self.known_data(statement, sql, types).await,
-            other => self.understand(sql, other, types),
+            other => {
+                self.by_lasting_definitions(async |_| {
+                    self.understand(sql, other.clone(), types).await.map(Some)
+                })
+                .await
+            }
         }
     }
 
     /// What Bind knows of a statement: which rows a command shows may have changed since it was
     /// parsed.
     pub(super) fn known_of_bind(&self, known: Rc<Known>) -> Result<Rc<Known>> {
-        match known.statement.as_deref() {
-            Some(Statement::Fetch { .. }) => {
-                let now = self.understand(&known.sql, known.statement.clone(), &known.params)?;
-                Ok(Rc::new(now))
-            }
-            _ => Ok(known),
-        }
+        let Some(statement @ Statement::Fetch { .. }) = known.statement.as_deref() else {
+            return Ok(known);
+        };
+        let columns = self.columns_shown(statement)?;
+        let (statement, params) = (known.statement.clone(), known.params.clone());
+        Ok(Rc::new(Known::new(&known.sql, statement, params, columns)))
     }
 
     /// The columns of what a command shows that is not understood before it runs.

@@ -70,7 +70,7 @@ impl Session {
         catalog: &Arc<Catalog>,
     ) -> Result<u64> {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
-        let planned = Arc::new(self.plan(query)?);
+        let planned = Arc::new(self.plan(query).await?);
         self.lock_plan(&planned, &[]).await?;
         let values = self.command_values.borrow().clone();
         let mut run = self.start(planned, values, Rows::Given)?;
@@ -114,7 +114,7 @@ impl Session {
         catalog: &Arc<Catalog>,
     ) -> Result<()> {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
-        let planned = Arc::new(self.plan(query)?);
+        let planned = Arc::new(self.plan(query).await?);
         self.lock_plan(&planned, &[]).await?;
         let values = self.command_values.borrow().clone();
         let mut run = self.start(planned, values, Rows::Given)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use throng_access::TxContext;
-use throng_sql::bind::{self, BindContext, BodyResult};
+use throng_sql::bind::{self, BodyResult};
 use throng_sql::catalog::{Catalog, RoutineBody};
 use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::func::Volatility;
@@ -237,8 +237,17 @@ impl Session {
     ) -> std::result::Result<(bool, CallResult), BodyError> {
         let running = |e| BodyError::Statement(at + 1, e);
         let (catalog, statement) = loop {
+            let version = self.database.version();
             let catalog = self.catalog();
-            let Some(statement) = self.body_statement(request, &catalog, at)? else {
+            let statement = match self.body_statement(request, &catalog, at) {
+                Err(BodyError::Statement(_, e))
+                    if self.is_to_bind_again(&e, version).await.map_err(running)? =>
+                {
+                    continue;
+                }
+                statement => statement?,
+            };
+            let Some(statement) = statement else {
                 return match request.result {
                     BodyResult::Nothing => Ok((false, CallResult::default())),
                     _ => Err(BodyError::Startup(bind::no_result(&request.def, &catalog))),
@@ -348,13 +357,12 @@ impl Session {
                 bind::body_command(ctx, def, &request.types, statement)
             })
         };
-        let bound = loop {
-            let version = self.database.version();
+        let bound = self.by_lasting_definitions(async |version| {
             let mut bound = bind(&self.catalog())?;
-            if self.lock_command(&mut bound.statement, version).await? {
-                break bound;
-            }
-        };
+            let lasts = self.lock_command(&mut bound.statement, version).await?;
+            Ok(lasts.then_some(bound))
+        });
+        let bound = bound.await?;
         let text = match statement {
             AtomicStatement::Statement(parsed) => {
                 &def.body.text()[parsed.start as usize..parsed.end as usize]
@@ -409,18 +417,6 @@ impl Session {
         catalog: &Catalog,
         at: usize,
     ) -> std::result::Result<Option<BodyStatement>, BodyError> {
-        let host = self.host(catalog);
-        let search_path = self.search_path(catalog);
-        let ctx = BindContext {
-            catalog,
-            search_path: &search_path,
-            creation_schema: None,
-            temporary_schema: self.temporary.schema(catalog),
-            user: self.current_role_oid(),
-            params: &[],
-            eval: host.eval(),
-            prepared: &|_| None,
-        };
         let def = &request.def;
         let statements = bind::body_statements(def).map_err(BodyError::Startup)?;
         let Some(statement) = statements.get(at) else {
@@ -430,7 +426,9 @@ impl Session {
         let mut known = Known::new("", None, Vec::new(), None);
         if bind::has_plan(statement) {
             let last = (!more).then_some(&request.result);
-            let bound = bind::body_statement(&ctx, def, &request.types, statement, last);
+            let bound = self.with_context(catalog, |ctx| {
+                bind::body_statement(ctx, def, &request.types, statement, last)
+            });
             let plan = bound.and_then(|bound| self.plan_in(bound, catalog));
             let plan = Arc::new(plan.map_err(|e| BodyError::Statement(at + 1, e))?);
             known = known.planned(plan, &self.engine.store, catalog);

@@ -9,6 +9,7 @@
 //! session for more, such as a constant of a `reg*` type, is understood on the loop, however long
 //! that takes.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use throng_sql::bind::{self, BindContext};
@@ -117,6 +118,7 @@ impl Names {
         (catalog, eval): (&Catalog, EvalContext<'_>),
         prepared: &dyn Fn(&str) -> Option<Vec<SqlType>>,
     ) -> Result<Bound> {
+        let named = RefCell::default();
         let ctx = BindContext {
             catalog,
             search_path: &self.search_path,
@@ -126,8 +128,9 @@ impl Names {
             params: &declared::all_plain(catalog, params),
             eval,
             prepared,
+            named: Some(&named),
         };
-        bind::bind(statement, sql, &ctx)
+        bind::bind(statement, sql, &ctx).map_err(|e| about(e, named))
     }
 }
 
@@ -205,6 +208,22 @@ impl Ways {
     }
 }
 
+/// The prepared statement that a statement is to run or explain.
+fn executed(statement: &Statement) -> Option<&str> {
+    match statement {
+        Statement::Execute { name, .. } => Some(name),
+        Statement::Explain { statement, .. } => executed(statement),
+        _ => None,
+    }
+}
+
+/// The error of a text that could not be bound, with the relations that it names.
+#[cold]
+pub(super) fn about(mut error: Error, named: RefCell<Vec<Oid>>) -> Error {
+    error.fields_mut().relations = named.into_inner();
+    error
+}
+
 /// A data statement that is understood.
 pub(super) struct Understood {
     pub params: Vec<SqlType>,
@@ -263,18 +282,30 @@ impl Session {
         plan.tag == StatementTag::Select && is_dear
     }
 
-    pub(super) fn bind_statement(
+    /// Binds a statement, on another thread where that takes long.
+    pub(super) async fn bind_statement(
         &self,
         statement: &Statement,
         sql: &str,
         params: &[SqlType],
     ) -> Result<Bound> {
         let catalog = self.catalog();
-        let host = self.host(&catalog);
-        let prepared = |name: &str| self.parameters_of(name);
-        let by = (&**catalog, host.eval());
-        self.names(&catalog)
-            .bind(statement, sql, params, by, &prepared)
+        let names = self.names(&catalog);
+        let types = executed(statement).and_then(|name| self.parameters_of(name));
+        let here = self.within_a_turn(&|eval| {
+            let by = (&**catalog, eval);
+            names.bind(statement, sql, params, by, &|_| types.clone())
+        });
+        if let Some(bound) = here {
+            return bound;
+        }
+        let (catalog, statement) = (Arc::clone(&catalog), statement.clone());
+        let (sql, params) = (Arc::<str>::from(sql), params.to_vec());
+        let there = move |eval: EvalContext<'_>| {
+            let by = (&*catalog, eval);
+            names.bind(&statement, &sql, &params, by, &|_| types.clone())
+        };
+        Box::pin(self.on_a_thread(there)).await
     }
 
     /// Binds a command. It means what it does by definitions that nobody changes any more: what it
@@ -286,13 +317,45 @@ impl Session {
         sql: &str,
         params: &[SqlType],
     ) -> Result<Bound> {
+        self.by_lasting_definitions(async |version| {
+            let mut bound = self.bind_statement(statement, sql, params).await?;
+            let lasts = self.lock_command(&mut bound.statement, version).await?;
+            Ok(lasts.then_some(bound))
+        })
+        .await
+    }
+
+    /// Does what goes by definitions, of the version that it is given, until they last: it gives
+    /// None where they became others while a lock was waited for. What could not be bound is tried
+    /// again where somebody was changing what it names.
+    pub(super) async fn by_lasting_definitions<T>(
+        &self,
+        mut attempt: impl AsyncFnMut(u64) -> Result<Option<T>>,
+    ) -> Result<T> {
         loop {
             let version = self.database.version();
-            let mut bound = self.bind_statement(statement, sql, params)?;
-            if self.lock_command(&mut bound.statement, version).await? {
-                return Ok(bound);
+            match attempt(version).await {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => {}
+                Err(e) if self.is_to_bind_again(&e, version).await? => {}
+                Err(e) => return Err(e),
             }
         }
+    }
+
+    /// Whether a text that could not be bound by the definitions of `version` is to be bound again:
+    /// what it names is locked as who reads it would lock it, and the definitions are others by
+    /// then.
+    #[cold]
+    pub(super) async fn is_to_bind_again(&self, failed: &Error, version: u64) -> Result<bool> {
+        let named = &failed.fields().relations;
+        if named.is_empty() {
+            return Ok(false);
+        }
+        let read = |table: &Oid| (*table, TableLock::AccessShare);
+        let locks: Vec<(Oid, TableLock)> = named.iter().map(read).collect();
+        Box::pin(self.lock_tables(&locks)).await?;
+        Ok(self.database.version() != version)
     }
 
     /// Locks what a command of the definitions of `version` names, and the tables of its query.
@@ -316,9 +379,13 @@ impl Session {
         Ok(self.database.version() == version)
     }
 
-    pub(super) fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {
+    /// Plans a query, on another thread where that takes long.
+    pub(super) async fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {
         let catalog = self.catalog();
-        self.plan_in(query, &catalog)
+        let ways = self.ways(&catalog);
+        let (catalog, engine) = (Arc::clone(&catalog), self.engine.clone());
+        self.aside(move |eval| ways.plan(query.clone(), &engine, (&catalog, eval)))
+            .await
     }
 
     pub(super) fn plan_in(&self, query: BoundQuery, catalog: &Catalog) -> Result<PlannedStatement> {
@@ -340,6 +407,20 @@ impl Session {
 
     /// Binds and plans a data statement. `most_unknown`: see [`PlanContext`].
     pub(super) async fn understand_data(
+        &self,
+        statement: &Arc<Statement>,
+        sql: &str,
+        params: &[SqlType],
+        most_unknown: Option<usize>,
+    ) -> Result<Understood> {
+        self.by_lasting_definitions(async |_| {
+            let understood = self.understand_now(statement, sql, params, most_unknown);
+            understood.await.map(Some)
+        })
+        .await
+    }
+
+    async fn understand_now(
         &self,
         statement: &Arc<Statement>,
         sql: &str,

@@ -320,6 +320,7 @@ fn bind_context<'a>(search_path: &'a [Oid], cx: &Context<'a>) -> bind::BindConte
         params: &[],
         eval: cx.env.eval,
         prepared: &|_| None,
+        named: None,
     }
 }
 

@@ -66,6 +66,7 @@ mod view;
 mod window;
 mod with;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use throng_types::error::state;
@@ -97,6 +98,8 @@ pub struct BindContext<'a> {
     pub eval: EvalContext<'a>,
     /// Parameter types of a prepared statement.
     pub prepared: &'a dyn Fn(&str) -> Option<Vec<SqlType>>,
+    /// Where the relations are kept that names were found to mean.
+    pub named: Option<&'a RefCell<Vec<Oid>>>,
 }
 
 pub use aggregate::written_order;
@@ -543,14 +546,22 @@ impl<'a> Binder<'a> {
 
     fn find_relation(&self, name: &ast::Name) -> Result<Option<Relation>> {
         self.check_database(name)?;
-        let Some(schema) = name.schema() else {
-            return Ok(self.catalog().find_relation(&self.search_path, name.last()));
+        let found = match name.schema() {
+            None => self.catalog().find_relation(&self.search_path, name.last()),
+            Some(schema) => {
+                let Some(schema) = self.schema_named(schema) else {
+                    return Ok(None);
+                };
+                self.may_look_into(schema)?;
+                self.catalog().relation_in(schema, name.last())
+            }
         };
-        let Some(schema) = self.schema_named(schema) else {
-            return Ok(None);
-        };
-        self.may_look_into(schema)?;
-        Ok(self.catalog().relation_in(schema, name.last()))
+        if let Some(Relation::Table(_) | Relation::View(_) | Relation::Sequence(_)) = &found
+            && let Some(named) = self.ctx.named
+        {
+            named.borrow_mut().extend(found.as_ref().map(Relation::oid));
+        }
+        Ok(found)
     }
 
     fn check_database(&self, name: &ast::Name) -> Result<()> {

@@ -654,6 +654,7 @@ pub fn routine_body_text(
         params: &[],
         eval,
         prepared: &|_| None,
+        named: None,
     };
     let style = Style {
         catalog,

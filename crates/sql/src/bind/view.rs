@@ -54,6 +54,7 @@ pub(crate) fn stored_context<'a>(catalog: &'a Catalog, eval: EvalContext<'a>) ->
         params: &[],
         eval,
         prepared: &|_| None,
+        named: None,
     }
 }
 

@@ -11,7 +11,7 @@
 use std::pin::pin;
 use std::time::Instant;
 
-use throng_sql::bind::{self, BodyResult};
+use throng_sql::bind::BodyResult;
 use throng_sql::catalog::{RoutineBody, RoutineDef};
 use throng_sql::command::{BoundStatement, Command, TransactionModes};
 use throng_sql::expr::{Expr, RoutineCall};
@@ -24,7 +24,7 @@ use throng_types::{Datum, Error, Oid, Result};
 use super::super::Session;
 use super::super::routine::{DEEPEST, too_deep};
 use super::super::telling::Turns;
-use super::kept::{about_text, within_text};
+use super::kept::within_text;
 use super::step::SLICE;
 use super::{Machine, Outcome};
 use crate::client::Client;
@@ -201,13 +201,8 @@ impl Session {
     /// The call that a CALL or DO of a call that stands alone makes; none where it is to run inside
     /// its statement.
     pub(super) async fn callee(&self, m: &mut Machine, id: SourceId) -> Result<Option<Machine>> {
-        let now = self.now(m);
         let source = m.source(id).clone();
-        let variables = m.visible_of(&source);
-        let bound = self.with_context(&now.catalog, |ctx| {
-            bind::pl_statement(ctx, &variables, &source.text)
-        });
-        let bound = bound.map_err(|e| about_text(e, &source))?;
+        let bound = self.bound_source(m, &source).await?;
         let BoundStatement::Command(command) = bound.statement else {
             return Ok(None);
         };

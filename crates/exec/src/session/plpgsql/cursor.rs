@@ -1,6 +1,5 @@
 //! Cursors of a body: they are the session's, under the name that the variable holds.
 
-use throng_sql::bind;
 use throng_sql::command::{Bound, BoundStatement, CursorOptions, FetchDirection};
 use throng_sql::plpgsql::{Fetch, Held, Opened, Slot, SourceId, Target, Way};
 use throng_sql::query::RelColumn;
@@ -10,7 +9,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::super::Session;
 use super::Machine;
 use super::command::Gathered;
-use super::kept::{about_text, within_statement};
+use super::kept::within_statement;
 use crate::run::Row;
 
 impl Session {
@@ -65,10 +64,11 @@ impl Session {
             Opened::Dynamic(dynamic) => {
                 let name = self.name_cursor(m, slot)?;
                 let (text, values, types) = self.dynamic_text(m, dynamic).await?;
-                let now = self.now(m);
-                let bound =
-                    self.with_parameters(&now.catalog, &types, |ctx| bind::pl_dynamic(ctx, &text));
-                let bound = bound?.map(|(_, bound)| bound);
+                let bound = self.by_lasting_definitions(async |_| {
+                    m.stale();
+                    self.bind_dynamic(m, &text, &types).map(Some)
+                });
+                let bound = bound.await?;
                 self.open_bound_query(m, name, bound, &text, values, scroll)
                     .await
             }
@@ -104,13 +104,8 @@ impl Session {
         id: SourceId,
         scroll: Option<bool>,
     ) -> Result<()> {
-        let now = self.now(m);
         let source = m.source(id).clone();
-        let variables = m.visible_of(&source);
-        let bound = self.with_context(&now.catalog, |ctx| {
-            bind::pl_statement(ctx, &variables, &source.text)
-        });
-        let bound = bound.map_err(|e| about_text(e, &source))?;
+        let bound = self.bound_source(m, &source).await?;
         let values = m.values.clone();
         self.open_bound_query(m, name, Some(bound), &source.text, values, scroll)
             .await

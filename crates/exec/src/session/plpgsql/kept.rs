@@ -1,5 +1,6 @@
 //! Texts that were bound: what is kept of them, and how long it is good.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use throng_sql::bind::{self, BindContext, PlTarget, PlValue, Variables, Visible}
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{Bound, BoundStatement};
 use throng_sql::expr::Expr;
+use throng_sql::plan::PlannedStatement;
 use throng_sql::plpgsql::{Held, Slot, Source, SourceId, SourceKind, Target};
 use throng_sql::query::RelColumn;
 use throng_types::error::state;
@@ -14,6 +16,7 @@ use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::super::plans::{Known, PlanKey};
+use super::super::understand::about;
 use super::super::{Session, SharedCatalog};
 use super::{Machine, Now};
 use crate::run::context::Cx;
@@ -41,6 +44,22 @@ pub(super) enum Meant {
 pub(super) struct Planned {
     pub known: Known,
     pub columns: Vec<RelColumn>,
+}
+
+impl Kept {
+    pub fn query(&self) -> Result<&Planned> {
+        match &self.what {
+            Meant::Query(planned) => Ok(planned),
+            Meant::Value { .. } => Err(Error::internal("an expression where a query is wanted")),
+        }
+    }
+}
+
+impl Planned {
+    pub fn plan(&self) -> Result<&Arc<PlannedStatement>> {
+        let plan = self.known.plan.as_ref();
+        plan.ok_or_else(|| Error::internal("a statement without a plan"))
+    }
 }
 
 /// What a text is bound to be.
@@ -133,7 +152,31 @@ impl Session {
     }
 
     /// A text as it was bound, or is now.
-    pub(super) fn kept(&self, m: &mut Machine, id: SourceId, wanted: As<'_>) -> Result<Rc<Kept>> {
+    #[inline]
+    pub(super) async fn kept(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        wanted: As<'_>,
+    ) -> Result<Rc<Kept>> {
+        match self.kept_now(m, id, wanted) {
+            Err(e) if !e.fields().relations.is_empty() => {
+                Box::pin(self.kept_again(m, id, wanted)).await
+            }
+            kept => kept,
+        }
+    }
+
+    #[cold]
+    async fn kept_again(&self, m: &mut Machine, id: SourceId, wanted: As<'_>) -> Result<Rc<Kept>> {
+        self.by_lasting_definitions(async |_| {
+            m.stale();
+            self.kept_now(m, id, wanted).map(Some)
+        })
+        .await
+    }
+
+    fn kept_now(&self, m: &mut Machine, id: SourceId, wanted: As<'_>) -> Result<Rc<Kept>> {
         if m.now.is_none() {
             self.now(m);
         }
@@ -153,6 +196,24 @@ impl Session {
         let kept = Rc::new(made.map_err(|e| about_text(e, m.source(id)))?);
         *m.compiled.kept[id].borrow_mut() = Some(kept.clone());
         Ok(kept)
+    }
+
+    /// A statement of a body, as it is meant by definitions that somebody may still change.
+    pub(super) async fn bound_source(&self, m: &mut Machine, source: &Source) -> Result<Bound> {
+        self.by_lasting_definitions(async |_| {
+            m.stale();
+            self.bind_source(m, source).map(Some)
+        })
+        .await
+    }
+
+    pub(super) fn bind_source(&self, m: &mut Machine, source: &Source) -> Result<Bound> {
+        let now = self.now(m);
+        let variables = m.visible_of(source);
+        let bound = self.with_context(&now.catalog, |ctx| {
+            bind::pl_statement(ctx, &variables, &source.text)
+        });
+        bound.map_err(|e| about_text(e, source))
     }
 
     #[cold]
@@ -240,7 +301,8 @@ impl Session {
         let search_path = self.search_path(catalog);
         let path_setting = self.path_setting();
         let role = self.role();
-        f(&BindContext {
+        let named = RefCell::default();
+        let bound = f(&BindContext {
             catalog,
             search_path: &search_path,
             creation_schema: catalog.creation_schema(&path_setting, &role.name),
@@ -249,7 +311,9 @@ impl Session {
             params,
             eval: host.eval(),
             prepared: &|name| self.parameters_of(name),
-        })
+            named: Some(&named),
+        });
+        bound.map_err(|e| about(e, named))
     }
 
     /// The value of an expression, and its type.
@@ -269,7 +333,7 @@ impl Session {
         bound_as: As<'_>,
         wanted: Option<Held>,
     ) -> Result<(Datum, SqlType)> {
-        let kept = self.kept(m, id, bound_as)?;
+        let kept = self.kept(m, id, bound_as).await?;
         if let Meant::Value { expr, calls } = &kept.what {
             let value = self.evaluate(m, expr, *calls).await?;
             return Ok((value, expr.ty()));

@@ -16,9 +16,9 @@ use super::super::in_use::{Held, Using};
 use super::super::query::{Returning, run_within};
 use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
-use super::kept::{As, Kept, Meant, Planned, within_statement, within_text};
+use super::Machine;
+use super::kept::{As, Kept, Planned, within_statement, within_text};
 use super::record::shape_of;
-use super::{Machine, Now};
 use crate::run::build::Execution;
 use crate::run::{Row, copy_row};
 use crate::spill::{RowList, RowStore};
@@ -59,6 +59,13 @@ impl Query {
     }
 }
 
+/// What a text made at run time turned out to be.
+enum DynamicStatement {
+    /// And what was noticed while it was bound.
+    Query(Planned, Vec<Error>),
+    Command(Bound),
+}
+
 /// What a statement did.
 pub(super) struct Done {
     pub rows: Vec<Row>,
@@ -92,27 +99,26 @@ impl Session {
         bound_as: As<'_>,
         kept: Rc<Kept>,
     ) -> Result<Query> {
-        let mut kept = kept;
-        loop {
-            let Meant::Query(planned) = &kept.what else {
-                return Err(Error::internal("an expression where a query is wanted"));
-            };
-            let Some(plan) = planned.known.plan.clone() else {
-                return Err(Error::internal("a statement without a plan"));
-            };
-            if self.locked(m, &plan).await? {
-                break;
-            }
-            kept = self.kept(m, id, bound_as)?;
-        }
-        let now = self.now(m);
+        let kept = self.locked_query(m, id, bound_as, kept).await?;
         let params = m.values.clone();
-        let Meant::Query(planned) = &kept.what else {
-            return Err(Error::internal("an expression where a query is wanted"));
-        };
-        let mut query = self.begin_query(m, planned, now, params).await?;
-        query._kept = Some(kept.clone());
+        let mut query = self.begin_query(m, kept.query()?, params).await?;
+        query._kept = Some(kept);
         Ok(query)
+    }
+
+    /// A query that is kept, or what its text is bound as where the definitions have changed, with
+    /// its tables locked.
+    async fn locked_query(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        bound_as: As<'_>,
+        mut kept: Rc<Kept>,
+    ) -> Result<Rc<Kept>> {
+        while !self.locked(m, kept.query()?.plan()?).await? {
+            kept = self.kept(m, id, bound_as).await?;
+        }
+        Ok(kept)
     }
 
     /// A plan whose tables are locked begins to give rows: those of a write all at once.
@@ -120,12 +126,10 @@ impl Session {
         &self,
         m: &mut Machine,
         planned: &Planned,
-        now: Now,
         params: Vec<Datum>,
     ) -> Result<Query> {
-        let Some(plan) = planned.known.plan.clone() else {
-            return Err(Error::internal("a statement without a plan"));
-        };
+        let plan = planned.plan()?.clone();
+        let now = self.now(m);
         let columns: Rc<[RelColumn]> = planned.columns.clone().into();
         let snapshot = self.statement_snapshot(m, &plan)?;
         self.find_position(&plan, &snapshot).await?;
@@ -236,7 +240,7 @@ impl Session {
         let planned = m.compiled.kept[id].borrow().is_some() || self.is_query(&text);
         let ran = match planned {
             true => {
-                let kept = self.kept(m, id, As::Statement)?;
+                let kept = self.kept(m, id, As::Statement).await?;
                 let ran = Box::pin(self.run_kept(m, id, kept, most)).await;
                 ran.map_err(|e| within_text(e, m.source(id)))
             }
@@ -255,20 +259,14 @@ impl Session {
 
     /// A command of the body, by locked definitions.
     async fn bound_command(&self, m: &mut Machine, source: &Source) -> Result<Bound> {
-        let variables = m.visible_of(source);
-        loop {
-            let version = self.database.version();
-            let now = self.now(m);
-            let bound = self.with_context(&now.catalog, |ctx| {
-                bind::pl_statement(ctx, &variables, &source.text)
-            });
-            let mut bound = bound.map_err(|e| super::kept::about_text(e, source))?;
-            let locked = self.lock_command(&mut bound.statement, version).await;
-            if locked.map_err(|e| within_text(e, source))? {
-                return Ok(bound);
-            }
+        self.by_lasting_definitions(async |version| {
             m.stale();
-        }
+            let mut bound = self.bind_source(m, source)?;
+            let lasts = self.lock_command(&mut bound.statement, version).await;
+            let lasts = lasts.map_err(|e| within_text(e, source))?;
+            Ok(lasts.then_some(bound))
+        })
+        .await
     }
 
     /// Whether a text begins as one that has a plan does.
@@ -292,26 +290,11 @@ impl Session {
         kept: Rc<Kept>,
         most: usize,
     ) -> Result<Done> {
-        let mut kept = kept;
-        let plan = loop {
-            let Meant::Query(planned) = &kept.what else {
-                return Err(Error::internal("an expression where a query is wanted"));
-            };
-            let Some(plan) = planned.known.plan.clone() else {
-                return Err(Error::internal("a statement without a plan"));
-            };
-            if self.locked(m, &plan).await? {
-                break plan;
-            }
-            kept = self.kept(m, id, As::Statement)?;
-        };
-        let now = self.now(m);
-        let Meant::Query(planned) = &kept.what else {
-            return Err(Error::internal("an expression where a query is wanted"));
-        };
+        let kept = self.locked_query(m, id, As::Statement, kept).await?;
+        let planned = kept.query()?;
+        let (plan, columns) = (planned.plan()?.clone(), planned.columns.clone());
         let params = m.values.clone();
-        self.run_plan(m, plan, planned.columns.clone(), now, params, most)
-            .await
+        self.run_plan(m, plan, columns, params, most).await
     }
 
     /// Runs a plan whose tables are locked.
@@ -320,10 +303,10 @@ impl Session {
         m: &mut Machine,
         plan: Arc<PlannedStatement>,
         columns: Vec<RelColumn>,
-        now: Now,
         params: Vec<Datum>,
         most: usize,
     ) -> Result<Done> {
+        let now = self.now(m);
         let snapshot = self.statement_snapshot(m, &plan)?;
         self.find_position(&plan, &snapshot).await?;
         let work_mem = self.work_mem();
@@ -403,10 +386,47 @@ impl Session {
         Ok((text.to_string(), values, types))
     }
 
-    fn bind_dynamic(&self, now: &Now, text: &str, types: &[SqlType]) -> Result<Option<Bound>> {
+    /// What a text made at run time means; nothing where there is nothing in it.
+    pub(super) fn bind_dynamic(
+        &self,
+        m: &mut Machine,
+        text: &str,
+        types: &[SqlType],
+    ) -> Result<Option<Bound>> {
+        let now = self.now(m);
         let bound = self.with_parameters(&now.catalog, types, |ctx| bind::pl_dynamic(ctx, text));
         let bound = bound.map_err(|e| about_dynamic(e, text))?;
         Ok(bound.map(|(_, bound)| bound))
+    }
+
+    /// The same, its tables locked.
+    async fn dynamic(
+        &self,
+        m: &mut Machine,
+        text: &str,
+        types: &[SqlType],
+    ) -> Result<Option<DynamicStatement>> {
+        self.by_lasting_definitions(async |version| {
+            m.stale();
+            let Some(bound) = self.bind_dynamic(m, text, types)? else {
+                return Ok(Some(None));
+            };
+            let (lasts, statement) = match bound.statement {
+                BoundStatement::Query(query) => {
+                    let now = self.now(m);
+                    let planned = self.planned(*query, &now.catalog)?;
+                    let lasts = self.locked(m, planned.plan()?).await?;
+                    (lasts, DynamicStatement::Query(planned, bound.notices))
+                }
+                mut statement => {
+                    let lasts = self.lock_command(&mut statement, version).await?;
+                    let bound = Bound { statement, ..bound };
+                    (lasts, DynamicStatement::Command(bound))
+                }
+            };
+            Ok(lasts.then_some(Some(statement)))
+        })
+        .await
     }
 
     /// EXECUTE.
@@ -432,39 +452,21 @@ impl Session {
         types: &[SqlType],
         most: usize,
     ) -> Result<Done> {
-        loop {
-            let version = self.database.version();
-            let now = self.now(m);
-            let Some(bound) = self.bind_dynamic(&now, text, types)? else {
-                return Ok(Done::nothing());
-            };
-            let query = match bound.statement {
-                BoundStatement::Query(query) => query,
+        match self.dynamic(m, text, types).await? {
+            None => Ok(Done::nothing()),
+            Some(DynamicStatement::Query(planned, notices)) => {
+                for notice in notices {
+                    self.tell(notice)?;
+                }
+                let plan = planned.plan()?.clone();
+                self.run_plan(m, plan, planned.columns, values, most).await
+            }
+            Some(DynamicStatement::Command(bound)) => match bound.statement {
                 BoundStatement::Command(command) if matches!(*command, Command::Execute { .. }) => {
-                    return self.run_prepared_inside(m, *command, values, most).await;
+                    self.run_prepared_inside(m, *command, values, most).await
                 }
-                mut statement => {
-                    if !self.lock_command(&mut statement, version).await? {
-                        m.stale();
-                        continue;
-                    }
-                    let bound = Bound { statement, ..bound };
-                    return self.run_command_inside(m, bound, text, values).await;
-                }
-            };
-            let planned = self.planned(*query, &now.catalog)?;
-            let Some(plan) = planned.known.plan.clone() else {
-                return Err(Error::internal("a statement without a plan"));
-            };
-            if !self.locked(m, &plan).await? {
-                continue;
-            }
-            for notice in bound.notices {
-                self.tell(notice)?;
-            }
-            return self
-                .run_plan(m, plan, planned.columns, now, values, most)
-                .await;
+                _ => self.run_command_inside(m, bound, text, values).await,
+            },
         }
     }
 
@@ -487,8 +489,7 @@ impl Session {
         m.values = outside;
         let given = given.into_iter().collect::<Result<Vec<Datum>>>()?;
         loop {
-            let now = self.now(m);
-            let known = self.prepared_now(&name)?;
+            let known = self.prepared_now(&name).await?;
             let Some(plan) = known.plan.clone() else {
                 return Err(Error::unsupported(
                     "EXECUTE in a function of a statement that is no query",
@@ -502,7 +503,7 @@ impl Session {
                 ty: c.ty,
             });
             let columns = columns.collect();
-            return self.run_plan(m, plan, columns, now, given, most).await;
+            return self.run_plan(m, plan, columns, given, most).await;
         }
     }
 
@@ -515,7 +516,7 @@ impl Session {
                     let done = self.run_statement(m, *id, usize::MAX).await?;
                     return done.into_query();
                 }
-                let kept = self.kept(m, *id, As::Statement)?;
+                let kept = self.kept(m, *id, As::Statement).await?;
                 let opened = Box::pin(self.open_planned(m, *id, As::Statement, kept)).await;
                 let query = opened.map_err(|e| within_text(e, m.source(*id)))?;
                 m.stale();
@@ -541,29 +542,14 @@ impl Session {
         values: Vec<Datum>,
         types: &[SqlType],
     ) -> Result<Query> {
-        loop {
-            let version = self.database.version();
-            let now = self.now(m);
-            let Some(mut bound) = self.bind_dynamic(&now, text, types)? else {
-                return Err(cannot_open(text));
-            };
-            let BoundStatement::Query(query) = bound.statement else {
-                if !self.lock_command(&mut bound.statement, version).await? {
-                    m.stale();
-                    continue;
-                }
-                let done = self.run_command_inside(m, bound, text, values).await?;
-                return done.into_query();
-            };
-            let planned = self.planned(*query, &now.catalog)?;
-            let Some(plan) = planned.known.plan.clone() else {
-                return Err(Error::internal("a statement without a plan"));
-            };
-            if planned.columns.is_empty() {
-                return Err(cannot_open(text));
+        match self.dynamic(m, text, types).await? {
+            Some(DynamicStatement::Query(planned, _)) if !planned.columns.is_empty() => {
+                self.begin_query(m, &planned, values).await
             }
-            if self.locked(m, &plan).await? {
-                return self.begin_query(m, &planned, now, values).await;
+            None | Some(DynamicStatement::Query(..)) => Err(cannot_open(text)),
+            Some(DynamicStatement::Command(bound)) => {
+                let done = self.run_command_inside(m, bound, text, values).await?;
+                done.into_query()
             }
         }
     }

@@ -374,7 +374,7 @@ impl Session {
             && variable.held.domain.is_none()
             && !variable.not_null
         {
-            let kept = self.kept(m, id, bound_as)?;
+            let kept = self.kept(m, id, bound_as).await?;
             if self.assigned_in_place(m, target.slot, &kept).await? {
                 return Ok(());
             }
@@ -460,7 +460,7 @@ impl Session {
             (Some(_), false) => 1,
         };
         if into.is_none() {
-            self.must_have_destination(m, id)?;
+            self.must_have_destination(m, id).await?;
         }
         let done = self.run_statement(m, id, most).await?;
         let Some(into) = into else {
@@ -487,14 +487,14 @@ impl Session {
     }
 
     /// 42601: a query whose rows nobody takes.
-    fn must_have_destination(&self, m: &mut Machine, id: usize) -> Result<()> {
+    async fn must_have_destination(&self, m: &mut Machine, id: usize) -> Result<()> {
         let text = m.source(id).text.trim_start_matches(['(', ' ', '\n', '\t']);
         let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
         let selects = ["select", "values", "table", "with"];
         if !selects.iter().any(|s| word.eq_ignore_ascii_case(s)) {
             return Ok(());
         }
-        let kept = self.kept(m, id, As::Statement)?;
+        let kept = self.kept(m, id, As::Statement).await?;
         if let super::kept::Meant::Query(planned) = &kept.what
             && let Some(plan) = &planned.known.plan
             && plan.tag == throng_sql::plan::StatementTag::Select
