@@ -129,6 +129,16 @@ pub fn expect(work: usize) -> Result<()> {
     }
 }
 
+/// Says that a value's text is to be written. Where that takes long on an event loop the work is
+/// broken off, whatever is written instead.
+#[inline]
+pub fn expect_text(value: &Datum) -> Result<()> {
+    match is_long(value) {
+        false => Ok(()),
+        true => expect(usize::MAX),
+    }
+}
+
 #[cold]
 fn broken_off() -> Error {
     if MODE.get() == Mode::Bounded {

@@ -122,7 +122,8 @@ impl Session {
             }
         }
         let execution = execution.filter(|_| options.summary);
-        let tree = statement(&planned, counters.as_deref());
+        let tree = self.aside(move |_| Ok(statement(&planned, counters.as_deref())));
+        let tree = tree.await?;
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let ctx = host.eval();

@@ -1,7 +1,7 @@
 //! Expressions, with PostgreSQL's parentheses.
 
 use throng_types::sqltype::made;
-use throng_types::{Datum, Oid, SqlType, oid};
+use throng_types::{Datum, Oid, SqlType, interrupt, oid};
 
 use super::json::is_test;
 use super::row::ComparedRow;
@@ -777,6 +777,9 @@ impl Writer<'_> {
     fn bare_constant(&self, value: &Datum, ty: SqlType) -> String {
         if value.is_null() {
             return "NULL".to_owned();
+        }
+        if interrupt::expect_text(value).is_err() {
+            return String::new();
         }
         if let (oid::REGCLASS, Datum::Oid(named)) = (ty.oid, value)
             && let Some(relation) = self.style.catalog.relation(Oid(*named))

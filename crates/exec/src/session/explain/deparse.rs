@@ -10,8 +10,8 @@ use throng_sql::parse::quote_ident;
 use throng_sql::plan::{AggregateNode, WindowNode};
 use throng_sql::query::JoinKind;
 use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
-use throng_types::Datum;
 use throng_types::sqltype::format_type;
+use throng_types::{Datum, interrupt};
 
 /// The names of a row's columns.
 pub(super) struct Names(Vec<String>);
@@ -364,6 +364,9 @@ impl Names {
 /// A constant as it would be written: numbers and truth values bare, the rest quoted with their
 /// type.
 fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
+    if interrupt::expect_text(value).is_err() {
+        return String::new();
+    }
     let type_name = format_type(throng_types::SqlType::plain(ty.oid));
     match value {
         Datum::Null => format!("NULL::{type_name}"),
@@ -375,14 +378,14 @@ fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
         Datum::Float4(n) => format!("'{n}'::{type_name}"),
         Datum::Float8(n) => format!("'{n}'::{type_name}"),
         Datum::Text(s) => format!("'{}'::{type_name}", s.replace('\'', "''")),
-        // With a point it cannot be taken for an integer.
-        Datum::Numeric(n)
-            if n.to_string().starts_with(|c: char| c.is_ascii_digit())
-                && n.to_string().contains('.') =>
-        {
-            n.to_string()
+        Datum::Numeric(n) => {
+            let text = n.to_string();
+            // With a point it cannot be taken for an integer.
+            match text.starts_with(|c: char| c.is_ascii_digit()) && text.contains('.') {
+                true => text,
+                false => format!("'{text}'::{type_name}"),
+            }
         }
-        Datum::Numeric(n) => format!("'{n}'::{type_name}"),
         Datum::Uuid(uuid) => {
             let mut text = Vec::new();
             scalar::write_uuid(uuid, &mut text);
