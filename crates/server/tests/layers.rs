@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "exec",
         &[
-            "sql", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
+            "sql", "syntax", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
         ],
     ),
     (
@@ -41,7 +41,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
         ],
     ),
-    ("sql", &["types", "observe"]),
+    ("sql", &["syntax", "types", "observe"]),
+    ("syntax", &["types"]),
     (
         "txn",
         &[

@@ -9,6 +9,7 @@ mod trigger;
 mod target;
 
 pub use target::TargetKind;
+pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, VacuumOptions};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,9 +24,9 @@ use crate::catalog::{
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
-use crate::parse::ast;
 use crate::plan::TableLock;
 use crate::query::BoundQuery;
+use throng_syntax::parse::ast;
 
 /// A statement after binding, with what the client should be told although nothing is wrong
 /// (`relation "t" does not exist, skipping`).
@@ -414,11 +415,11 @@ impl Ddl {
     }
 }
 
-pub use crate::parse::ast::{EnumChange, RoutineWord};
 pub use alter::{AlterDomain, DomainTest, SetExpression};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
+pub use throng_syntax::parse::ast::{EnumChange, RoutineWord};
 pub use transaction::{Isolation, TransactionModes};
 pub use trigger::EnableTriggers;
 
@@ -463,21 +464,6 @@ pub struct Maintained {
     pub child_of: Option<Oid>,
     /// The columns that ANALYZE is to look at; none: all.
     pub columns: Vec<String>,
-}
-
-/// What was said of a VACUUM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VacuumOptions {
-    /// Pack the rows anew.
-    pub full: bool,
-    pub analyze: bool,
-    /// Pass over what others have locked.
-    pub skip_locked: bool,
-    /// Not the tables themselves: nothing is left to do, values outside rows being in the same
-    /// file.
-    pub skip_main: bool,
-    /// Whether to cut empty pages off a table's end, if it was said.
-    pub truncate: Option<bool>,
 }
 
 /// GRANT or REVOKE of roles.
@@ -857,16 +843,6 @@ pub struct RoleOptions {
     pub admins: Vec<Oid>,
 }
 
-/// What DECLARE says of a cursor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CursorOptions {
-    /// None: as the plan allows.
-    pub scroll: Option<bool>,
-    pub insensitive: bool,
-    pub hold: bool,
-    pub binary: bool,
-}
-
 /// Everything that is neither a query nor a change of the catalog.
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -962,7 +938,7 @@ pub enum Command {
     },
     Checkpoint,
     Call(Box<RoutineCall>),
-    Do(crate::parse::ast::DoBlock),
+    Do(throng_syntax::parse::ast::DoBlock),
     Discard(Discard),
     /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names
     /// given.
@@ -977,21 +953,4 @@ pub enum Command {
         payload: String,
     },
     Unlisten(Option<String>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchDirection {
-    /// Negative: backward; `i64::MAX`: all.
-    Relative(i64),
-    Forward(i64),
-    Backward(i64),
-    Absolute(i64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discard {
-    All,
-    Plans,
-    Sequences,
-    Temp,
 }

@@ -1,6 +1,7 @@
-//! Parsing, types and functions, the catalog, binding and planning.
+//! Types and functions, the catalog, binding and planning.
 //!
-//! A statement's way: [`parse`] → [`bind`] → [`plan`]; what comes out runs elsewhere.
+//! A statement's way: `throng_syntax` parses it → [`bind`] → [`plan`]; what comes out runs
+//! elsewhere.
 //!
 //! Imported by: `server`, `analytics`, `exec`.
 
@@ -11,9 +12,7 @@ pub mod deparse;
 pub mod expr;
 pub mod func;
 pub mod io;
-pub mod parse;
 pub mod plan;
-pub mod plpgsql;
 pub mod query;
 pub mod route;
 pub mod sample;

@@ -4,6 +4,7 @@ pub mod walk;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+pub use throng_syntax::vocabulary::{JoinKind, LockWait, RowLockStrength, SetOp};
 
 use foldhash::fast::FixedState;
 
@@ -13,9 +14,9 @@ use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, RoutineCall, SortKey, Var};
 use crate::func::Function;
 use crate::func::system::SEQUENCE;
-pub use crate::parse::ast::MergeMatch;
 use crate::tablesample::Sample;
 use crate::window::Window;
+pub use throng_syntax::parse::ast::MergeMatch;
 
 /// A SELECT, VALUES or set operation with its ORDER BY, LIMIT and locking clauses.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,13 +52,6 @@ pub enum Body {
         right: Box<Query>,
         columns: Vec<Target>,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetOp {
-    Union,
-    Intersect,
-    Except,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -168,18 +162,6 @@ pub struct JoinColumn {
     /// The name was written behind the join's.
     pub written: bool,
     pub expr: Expr,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JoinKind {
-    Inner,
-    Left,
-    Right,
-    Full,
-    /// Rows of the left with a match; made from IN and EXISTS.
-    Semi,
-    /// Rows of the left without one; made from NOT EXISTS.
-    Anti,
 }
 
 /// A range-table entry.
@@ -490,38 +472,6 @@ pub struct RowLock {
     pub wait: LockWait,
     /// The output of the query whose clause it is: that one, or one that reads from it.
     pub origin: RelId,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowLockStrength {
-    KeyShare,
-    Share,
-    NoKeyUpdate,
-    Update,
-}
-
-impl RowLockStrength {
-    /// A SELECT that locks its rows so, as PostgreSQL calls the command.
-    pub fn command(self) -> &'static str {
-        match self {
-            RowLockStrength::KeyShare => "SELECT FOR KEY SHARE",
-            RowLockStrength::Share => "SELECT FOR SHARE",
-            RowLockStrength::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
-            RowLockStrength::Update => "SELECT FOR UPDATE",
-        }
-    }
-
-    /// The clause itself.
-    pub fn clause(self) -> &'static str {
-        &self.command()["SELECT ".len()..]
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LockWait {
-    Wait,
-    SkipLocked,
-    NoWait,
 }
 
 impl CteBody {

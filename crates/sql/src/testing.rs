@@ -10,8 +10,8 @@ use crate::expr::Expr;
 use crate::func::testing::TestHost;
 use crate::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use crate::io::FormatSettings;
-use crate::parse;
 use crate::plan::{PlanContext, PlannedStatement, Stats, TableSize, plan};
+use throng_syntax::parse;
 
 pub(crate) struct Workbench {
     pub catalog: Catalog,

@@ -6,6 +6,7 @@
 //!  frame                  └──── start … end ────┘               moves with the current row, never backwards
 //! ```
 
+pub use throng_syntax::vocabulary::{Exclude, FrameMode};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, SqlType, oid};
 
@@ -15,27 +16,6 @@ use crate::func::{
     Aggregate, CastContext, EvalContext, EvalStop, WindowFunction, compare, find_cast,
     resolve_operator,
 };
-
-/// What a frame's offsets count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameMode {
-    Rows,
-    /// Distance in the value of the ORDER BY column.
-    Range,
-    /// Groups of peers.
-    Groups,
-}
-
-/// What is left out of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exclude {
-    Nothing,
-    CurrentRow,
-    /// The current row and its peers.
-    Group,
-    /// The current row's peers.
-    Ties,
-}
 
 /// Where a frame starts or ends. Offsets have no input row.
 #[derive(Clone, Debug, PartialEq)]

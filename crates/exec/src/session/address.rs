@@ -7,7 +7,7 @@ use throng_sql::catalog::builtin::class;
 use throng_sql::catalog::system::{definition, extension, routine};
 use throng_sql::catalog::{Relation, RoutineKind};
 use throng_sql::func::{EvalResult, Host, ObjectKind};
-use throng_sql::parse::ast::Name;
+use throng_syntax::parse::ast::Name;
 use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Record, Result, oid};
@@ -402,7 +402,7 @@ impl SessionHost<'_> {
     fn collation_address(&self, names: &[String]) -> Result<Address> {
         let quoted = names
             .iter()
-            .map(|name| throng_sql::parse::quote_ident(name));
+            .map(|name| throng_syntax::parse::quote_ident(name));
         let written = quoted.collect::<Vec<_>>().join(".");
         let found = self.object_oid(ObjectKind::Collation, &written);
         let object = found.map_err(|stop| stop.into_error())?;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use throng_sql::catalog::{Catalog, TriggerDef};
 use throng_sql::command::{ExplainFormat, ExplainOptions};
 use throng_sql::expr::RelId;
-use throng_sql::parse::quote_ident;
 use throng_sql::plan::{Family, Node, Plan, PlannedStatement, StatementTag};
 use throng_sql::query::{BoundQuery, JoinKind, SetOp};
+use throng_syntax::parse::quote_ident;
 use throng_types::{Datum, Oid, Result, SqlType};
 
 use super::Session;

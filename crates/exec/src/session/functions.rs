@@ -326,7 +326,7 @@ impl SessionHost<'_> {
                 // Shown without its schema, it is seen.
                 def.map(|def| {
                     let shown = self.catalog.routine_display(&path, def);
-                    shown == throng_sql::parse::quote_ident(&def.name)
+                    shown == throng_syntax::parse::quote_ident(&def.name)
                 })
                 .into()
             }

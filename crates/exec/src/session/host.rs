@@ -10,8 +10,8 @@ use throng_sql::func::{
     self, EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable,
 };
 use throng_sql::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
-use throng_sql::parse::{parse_name, quote_ident};
 use throng_sql::settings::{Id, Scope, SessionSettings};
+use throng_syntax::parse::{parse_name, quote_ident};
 use throng_types::error::state;
 use throng_types::sqltype::{format_type, made, type_by_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
@@ -212,7 +212,7 @@ impl<'a> SessionHost<'a> {
     /// path for each arguments.
     pub(super) fn procedures_named(
         &self,
-        name: &throng_sql::parse::ast::Name,
+        name: &throng_syntax::parse::ast::Name,
         args: Option<&[Oid]>,
     ) -> Vec<Oid> {
         let path = match name.schema() {

@@ -14,7 +14,7 @@ use throng_sql::catalog::{
     index_column_names,
 };
 use throng_sql::func::{EvalResult, Host, ObjectKind};
-use throng_sql::parse::quote_ident;
+use throng_syntax::parse::quote_ident;
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type, made, type_info};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, oid};
@@ -559,7 +559,7 @@ impl SessionHost<'_> {
 
     fn collation_identity(&self, object: Oid) -> Option<Identity> {
         let shown = self.object_name(ObjectKind::Collation, object)?;
-        let name = throng_sql::parse::parse_name(&shown)
+        let name = throng_syntax::parse::parse_name(&shown)
             .ok()?
             .last()
             .to_owned();

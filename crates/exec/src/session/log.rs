@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use throng_sql::parse::{self, ast::Statement};
 use throng_sql::settings::{Id, SessionSettings};
+use throng_syntax::parse::{self, ast::Statement};
 use throng_types::Error;
 
 use tracing::field::display;

@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use throng_sql::catalog::Catalog;
-use throng_sql::parse::ast::Statement;
 use throng_sql::plan::PlannedStatement;
 use throng_sql::settings::{Id, SessionSettings};
+use throng_syntax::parse::ast::Statement;
 use throng_types::{FileId, Oid, Result, SqlType};
 
 use super::query::formats_of;

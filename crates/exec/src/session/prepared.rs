@@ -10,9 +10,9 @@ use throng_sql::command::{BoundStatement, Command, CreateTable, Ddl};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io;
-use throng_sql::parse::ast::Statement;
 use throng_sql::plan::PlannedStatement;
 use throng_sync::Rooms;
+use throng_syntax::parse::ast::Statement;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 

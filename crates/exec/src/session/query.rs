@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use throng_buffer::Patience;
 use throng_sql::catalog::Catalog;
-use throng_sql::parse::ast::Statement;
 use throng_sql::plan::{PlannedStatement, StatementTag, TableLock, is_constant};
 use throng_sql::query::LockWait;
+use throng_syntax::parse::ast::Statement;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
 use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, Change, TableDef};
 use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
-use throng_sql::parse::ast::Statement;
 use throng_sql::plan::{PlannedStatement, TableLock};
+use throng_syntax::parse::ast::Statement;
 use throng_txn::{Isolation, Txn};
 use throng_types::dispose::dispose;
 use throng_types::error::{Severity, state};

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::{Binder, Clause, at};
 use crate::expr::{AggCall, Expr, RelId, SortKey, Var};
 use crate::func::{AggKind, Aggregate, Callee, CastContext, resolve_function};
-use crate::parse::ast::{self, Pos};
+use throng_syntax::parse::ast::{self, Pos};
 
 /// Aggregates whose result shows in what order they took their rows.
 const IN_ORDER: &[&str] = &[

@@ -22,7 +22,7 @@ use crate::catalog::{
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
-use crate::parse::ast::{
+use throng_syntax::parse::ast::{
     self, AlterAction, NameOrNumber, ObjectChange, ObjectKind, Pos, TableConstraintKind as T,
 };
 
@@ -583,7 +583,7 @@ impl Binder<'_> {
         let Some(ConstraintKind::Check { expr, .. }) = kind else {
             return Ok(None);
         };
-        let ast = crate::parse::parse_expr(expr)?;
+        let ast = throng_syntax::parse::parse_expr(expr)?;
         let bound = self.expr_over_table(&ast, table, None)?;
         Ok(Some(slots_of_row(bound)))
     }
@@ -743,7 +743,7 @@ impl Binder<'_> {
                     ),
                     format!(
                         "You might need to specify \"USING {}::{target}\".",
-                        crate::parse::quote_ident(&column.name)
+                        throng_syntax::parse::quote_ident(&column.name)
                     ),
                 ),
                 Some(_) => (
@@ -797,7 +797,7 @@ impl Binder<'_> {
         let Some(text) = &column.default else {
             return Ok(());
         };
-        let ast = crate::parse::parse_expr(text)?;
+        let ast = throng_syntax::parse::parse_expr(text)?;
         let bound = self.default_expr(&ast).map_err(no_position)?;
         match self
             .try_coerce(bound, to, CastContext::Assignment, 0)

@@ -13,7 +13,7 @@ use super::{Binder, options};
 use crate::catalog::acl::right;
 use crate::catalog::{Enabled, IndexDef, Relation, TableDef, ViewDef, ViewDefault};
 use crate::command::{Ddl, Target, TargetKind};
-use crate::parse::ast::{self, AlterAction, NameOrNumber, ObjectKind, Triggers};
+use throng_syntax::parse::ast::{self, AlterAction, NameOrNumber, ObjectKind, Triggers};
 
 pub(super) fn is_other(found: &Relation) -> bool {
     matches!(

@@ -16,7 +16,7 @@ use super::alter::no_constraint;
 use super::table::no_position;
 use crate::catalog::{ConstraintKind, TableDef};
 use crate::command::{AlterTable, NewConstraint, NewConstraintKind};
-use crate::parse::ast::{AlterAction, TableConstraintKind as T};
+use throng_syntax::parse::ast::{AlterAction, TableConstraintKind as T};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pass {

@@ -11,7 +11,7 @@ use super::{Binder, at};
 use crate::expr::{Expr, RoutineCall};
 use crate::func::current::CURRENT;
 use crate::func::{Callee, CastContext, resolve_function, written};
-use crate::parse::ast::{self, Node, Pos};
+use throng_syntax::parse::ast::{self, Node, Pos};
 
 /// A call with its function chosen and its arguments cast.
 pub(super) struct ResolvedCall {

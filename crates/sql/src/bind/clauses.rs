@@ -7,8 +7,8 @@ use super::scope::Scope;
 use super::select::ordinal;
 use super::{Binder, Clause};
 use crate::expr::{Expr, SortKey};
-use crate::parse::ast::{self, Node};
 use crate::query::{Distinct, Target};
+use throng_syntax::parse::ast::{self, Node};
 
 impl Binder<'_> {
     pub(super) fn order_by(

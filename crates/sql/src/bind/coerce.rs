@@ -8,7 +8,7 @@ use super::{Binder, at};
 use crate::catalog::TypeDef;
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast, select_common_type, typmod};
-use crate::parse::ast::{self, Pos};
+use throng_syntax::parse::ast::{self, Pos};
 
 /// PostgreSQL's types that are known to be missing here.
 const NOT_YET: &[&str] = &[

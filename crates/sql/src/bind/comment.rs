@@ -7,7 +7,7 @@ use super::Binder;
 use crate::catalog::system::extension;
 use crate::catalog::{Relation, builtin};
 use crate::command::{Ddl, Target, TargetKind};
-use crate::parse::ast::{self, ObjectKind};
+use throng_syntax::parse::ast::{self, ObjectKind};
 
 impl Binder<'_> {
     pub(super) fn comment(

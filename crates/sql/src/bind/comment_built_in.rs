@@ -11,7 +11,9 @@ use crate::catalog::system::named;
 use crate::command::{Ddl, Target, TargetKind};
 use crate::func::cast::CastMethod;
 use crate::func::{CastContext, aggregates_named, find_cast, functions_named, operators_named};
-use crate::parse::ast::{AbsentObject, CommentAbsent, Name, RoutineName, RoutineType, TypeName};
+use throng_syntax::parse::ast::{
+    AbsentObject, CommentAbsent, Name, RoutineName, RoutineType, TypeName,
+};
 
 fn missing(message: String) -> Error {
     Error::new(state::UNDEFINED_OBJECT, message)

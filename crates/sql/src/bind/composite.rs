@@ -18,8 +18,8 @@ use crate::catalog::{ColumnDef, Relation, TableDef, TypeDef};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::{Expr, Var};
 use crate::func::CastContext;
-use crate::parse::ast::{self, FieldChange, Node, Pos};
 use crate::query::{Body, FromItem, Query, RelColumn};
+use throng_syntax::parse::ast::{self, FieldChange, Node, Pos};
 
 /// The values of a row, and their names where they have some.
 type RowParts<'a> = (&'a [Expr], Option<&'a Arc<[Text]>>);

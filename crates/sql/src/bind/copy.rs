@@ -16,11 +16,11 @@ use crate::command::{
 };
 use crate::expr::Expr;
 use crate::io::Charset;
-use crate::parse::ast::{self, CopyOption, CopyValue, Pos};
-use crate::parse::option_is_on;
 use crate::plan::CheckExpr;
 use crate::query::QueryKind;
 use crate::route::Routing;
+use throng_syntax::parse::ast::{self, CopyOption, CopyValue, Pos};
+use throng_syntax::parse::option_is_on;
 
 /// The options as written, before their defaults.
 #[derive(Default)]

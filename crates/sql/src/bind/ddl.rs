@@ -13,7 +13,9 @@ use crate::catalog::{Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
     BoundStatement, Ddl, Detach, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
 };
-use crate::parse::ast::{self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S};
+use throng_syntax::parse::ast::{
+    self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S,
+};
 
 impl Binder<'_> {
     pub(super) fn notice(&mut self, notice: Error) {

@@ -13,11 +13,11 @@ use super::{Binder, Clause};
 use crate::catalog::acl::right;
 use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
-use crate::parse::ast::{self, Node, Overriding, Pos};
 use crate::query::{
     Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel, Select,
     Target, Update,
 };
+use throng_syntax::parse::ast::{self, Node, Overriding, Pos};
 
 /// Names of a table's row under an entry.
 pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names {
@@ -109,7 +109,7 @@ impl Binder<'_> {
         let Some(text) = column.default.clone().or_else(of_domain) else {
             return self.in_domain(Expr::null(column.ty), column.domain);
         };
-        let ast = crate::parse::parse_expr(&text)?;
+        let ast = throng_syntax::parse::parse_expr(&text)?;
         let stored = |mut e: Error| {
             e.fields_mut().position = None;
             e
@@ -151,7 +151,7 @@ impl Binder<'_> {
             if !constraint.deferral.is_enforced() {
                 continue;
             }
-            let ast = crate::parse::parse_expr(expr)?;
+            let ast = throng_syntax::parse::parse_expr(expr)?;
             let expr = self.in_clause(Clause::Check, |b| {
                 let bound = b.expr(&ast, &scope)?;
                 b.condition(bound, "CHECK", ast.pos)

@@ -21,8 +21,8 @@ use crate::command::{AlterDomain, Ddl, DomainTest, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{DomainRule, DomainRules, Expr, RelId, Var};
 use crate::func::{CastContext, EvalContext};
-use crate::parse;
-use crate::parse::ast::{self, ColumnConstraintKind as C, DomainChange, Pos};
+use throng_syntax::parse;
+use throng_syntax::parse::ast::{self, ColumnConstraintKind as C, DomainChange, Pos};
 
 /// A written type: what its values are, and the domain, or array of a domain, that they are of.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use crate::catalog::Relation;
 use crate::command::Ddl;
 use crate::func::cast::CastMethod;
 use crate::func::{CastContext, aggregates_named, find_cast, functions_named, operators_named};
-use crate::parse::ast::{AbsentObject, DropAbsent, Name, RoutineType};
+use throng_syntax::parse::ast::{AbsentObject, DropAbsent, Name, RoutineType};
 
 /// The collations, languages, access methods and tablespaces that are built in.
 const BUILT_IN: [(&str, &[&str]); 4] = [

@@ -11,7 +11,7 @@ use super::subscript::no_array;
 use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
 use crate::func::{Operator, resolve_operator};
-use crate::parse::ast::{self, LikeKind, Node, Pos};
+use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Expr> {

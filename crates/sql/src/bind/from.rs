@@ -12,12 +12,12 @@ use crate::expr::{Expr, RelId, RoutineCall, Var};
 use crate::func::system::{SEQUENCE, SEQUENCE_COLUMNS};
 use crate::func::transition::TRANSITION;
 use crate::func::{Callee, TransitionTable};
-use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
-use crate::plpgsql::Held;
 use crate::query::{
     Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelColumn, RelKind,
     Select, Target,
 };
+use throng_syntax::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
+use throng_syntax::plpgsql::Held;
 
 fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =

@@ -23,10 +23,10 @@ use crate::catalog::{Catalog, ColumnDef, Generated, TableDef};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var, system};
 use crate::func::{CastContext, EvalContext, Volatility};
-use crate::parse::{self, ast};
 use crate::plan::is_immutable_cast;
 use crate::query::walk::PartMut;
 use crate::query::{Body, BoundQuery, Check, CheckOf, CteBody, FromItem, JoinKind, QueryKind};
+use throng_syntax::parse::{self, ast};
 
 /// What makes a table's row whole whose columns were set one by one, over it by `Slot(attnum - 1)`:
 /// its columns of domains as the domains have them, then those that are computed.

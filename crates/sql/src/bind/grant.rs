@@ -9,7 +9,7 @@ use crate::catalog::{Relation, Through};
 use crate::command::{
     AlterDefaultPrivileges, Ddl, Grant, GrantRole, Granted, RoleOptions, TargetKind,
 };
-use crate::parse::ast::{self, GrantKind, GrantOn};
+use throng_syntax::parse::ast::{self, GrantKind, GrantOn};
 
 fn wrong_right(bit: u32, on: &str) -> Error {
     let message = format!("invalid privilege type {} for {on}", right::name(bit));

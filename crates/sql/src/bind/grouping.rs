@@ -10,8 +10,8 @@ use super::select::{has_aggregate, has_window};
 use super::{Binder, Clause};
 use crate::catalog::IndexDef;
 use crate::expr::{Expr, SortKey, Var};
-use crate::parse::ast::{self, GroupItem, Node, Pos};
 use crate::query::{Distinct, Grouping, GroupingItem, Select, Target};
+use throng_syntax::parse::ast::{self, GroupItem, Node, Pos};
 
 /// Most columns of a CUBE: two to that power are its sets.
 const MAX_CUBE: usize = 12;

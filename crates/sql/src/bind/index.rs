@@ -22,7 +22,7 @@ use crate::command::{CreateIndex, Ddl, Target};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, EvalContext};
-use crate::parse::ast;
+use throng_syntax::parse::ast;
 
 /// An index's expressions and its condition over the table's row, under an entry.
 pub struct BoundTerms {
@@ -71,12 +71,12 @@ fn terms_of(
     let rel = binder.new_rel();
     let mut exprs = Vec::with_capacity(index.terms.exprs.len());
     for expr in &index.terms.exprs {
-        let ast = crate::parse::parse_expr(&expr.text)?;
+        let ast = throng_syntax::parse::parse_expr(&expr.text)?;
         exprs.push(binder.term(&ast, table, rel, KEY)?);
     }
     let predicate = match &index.terms.predicate {
         Some(text) => {
-            let ast = crate::parse::parse_expr(text)?;
+            let ast = throng_syntax::parse::parse_expr(text)?;
             Some(binder.term(&ast, table, rel, PREDICATE)?)
         }
         None => None,
@@ -269,14 +269,14 @@ impl Binder<'_> {
         let rel = stored.new_rel();
         let mut terms = index.terms.clone();
         for expr in &mut terms.exprs {
-            let ast = crate::parse::parse_expr(&expr.text)?;
+            let ast = throng_syntax::parse::parse_expr(&expr.text)?;
             let bound = stored.term(&ast, table, rel, KEY).map_err(no_position)?;
             check_indexable(bound.ty())?;
             expr.text = stored.term_text(&ast, table, rel, KEY)?;
             expr.ty = bound.ty();
         }
         if let Some(text) = &mut terms.predicate {
-            let ast = crate::parse::parse_expr(text)?;
+            let ast = throng_syntax::parse::parse_expr(text)?;
             let bound = stored.term(&ast, table, rel, PREDICATE);
             bound.map_err(no_position)?;
             *text = stored.term_text(&ast, table, rel, PREDICATE)?;
@@ -448,7 +448,7 @@ impl Binder<'_> {
             params: &[],
             ..*self.ctx
         };
-        let again = crate::parse::parse_expr(&text)
+        let again = throng_syntax::parse::parse_expr(&text)
             .and_then(|ast| Binder::defining(&ctx).term(&ast, table, rel, part));
         match again {
             Ok(again) if same_term(&again, bound) => Ok(text),

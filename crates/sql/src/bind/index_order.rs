@@ -10,7 +10,7 @@ use throng_types::{Error, Oid, Result};
 use super::Binder;
 use crate::catalog::system::operator_class;
 use crate::catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
-use crate::parse::ast;
+use throng_syntax::parse::ast;
 
 impl Binder<'_> {
     /// The access method of that name, where it can do what is asked of it.

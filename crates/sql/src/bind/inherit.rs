@@ -10,7 +10,7 @@ use super::table::{Draft, no_position};
 use super::{Binder, other_kind, slots_of_row};
 use crate::catalog::{ColumnDef, ConstraintKind, Lineage, Persistence, Relation, TableDef};
 use crate::command::{NewColumn, NewConstraint, NewConstraintKind};
-use crate::parse::ast;
+use throng_syntax::parse::ast;
 
 /// Columns as they come from the parents, and those of the table itself at their places among them.
 pub(super) struct Columns {
@@ -317,7 +317,7 @@ impl Binder<'_> {
                     known.lineage.inherited += 1;
                     continue;
                 }
-                let ast = crate::parse::parse_expr(expr)?;
+                let ast = throng_syntax::parse::parse_expr(expr)?;
                 let bound = self.expr_over_table(&ast, &draft.table, None)?;
                 let mut columns: Vec<String> = Vec::new();
                 bound.for_each_var(&mut |var| {

@@ -10,7 +10,7 @@ use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
 use crate::func::sqljson::{self, Behavior, JsonPathOp, PathSpec, Spec, Wrapper};
 use crate::func::{CastContext, find_cast};
-use crate::parse::ast::{
+use throng_syntax::parse::ast::{
     self, JsonBehavior, JsonBehaviorKind, JsonFormat, JsonNode, JsonPathCall, JsonReturning,
     JsonValue, Pos,
 };
@@ -329,7 +329,7 @@ impl Binder<'_> {
         if bound.columns().len() != 1 {
             return Err(syntax(SUBQUERY, pos));
         }
-        let query = crate::parse::json::array_over(query.clone(), format, returning, pos);
+        let query = throng_syntax::parse::json::array_over(query.clone(), format, returning, pos);
         let query = self.subquery(&query, scope)?;
         let ty = query.columns()[0].ty;
         Ok(Expr::Subquery(Box::new(Subquery {
@@ -469,7 +469,7 @@ impl Binder<'_> {
                 .filter(|b| *b != Behavior::Null),
             on_error: self
                 .behavior(call.on_error.as_ref(), ty, &mut args, scope)?
-                .filter(|b| *b != op.otherwise()),
+                .filter(|b| *b != Behavior::otherwise(op)),
             column: None,
         };
         spec_call(&Spec::Path(spec), args, ty)

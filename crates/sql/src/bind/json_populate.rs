@@ -9,7 +9,7 @@ use super::domain::Declared;
 use super::scope::Scope;
 use crate::expr::Expr;
 use crate::func::json::populate;
-use crate::parse::ast::{self, ColumnDefinition, Node, Pos};
+use throng_syntax::parse::ast::{self, ColumnDefinition, Node, Pos};
 
 /// What no written name is: see [`json_member`].
 const MEMBER: &str = "\u{1}member";

@@ -12,7 +12,7 @@ use throng_types::{Result, oid};
 use super::Binder;
 use super::domain::Declared;
 use super::json_populate::json_member;
-use crate::parse::ast::{self, Alias, ColumnDefinition, Expr, Node, Pos, TableRef};
+use throng_syntax::parse::ast::{self, Alias, ColumnDefinition, Expr, Node, Pos, TableRef};
 
 /// What a call of one of them is made of.
 struct RecordCall<'a> {

@@ -12,10 +12,10 @@ use crate::func::jsonpath;
 use crate::func::sqljson::{
     self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
-use crate::parse::ast::{
+use crate::query::{FromItem, RelColumn, RelKind};
+use throng_syntax::parse::ast::{
     self, Alias, JsonBehavior, JsonBehaviorKind, JsonTable, JsonTableColumn, Node, Pos,
 };
-use crate::query::{FromItem, RelColumn, RelKind};
 
 /// What is gathered while the columns are bound.
 struct Gathered {
@@ -258,7 +258,7 @@ impl Binder<'_> {
                 .filter(|b| *b != Behavior::Null),
             on_error: self
                 .behavior(on_error.as_ref(), ty, &mut gathered.args, scope)?
-                .filter(|b| *b != op.otherwise()),
+                .filter(|b| *b != Behavior::otherwise(op)),
             column: Some(name.clone()),
         };
         Ok((ty, Column::Value { path, how }))

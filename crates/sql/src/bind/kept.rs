@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, ColumnDef, TableDef, is_polymorphic};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, EvalContext};
-use crate::parse::{self, ast};
+use throng_syntax::parse::{self, ast};
 
 /// What a text is kept for.
 #[derive(Clone, Copy)]

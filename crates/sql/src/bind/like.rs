@@ -15,7 +15,7 @@ use crate::catalog::{
 use crate::command::{
     Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
-use crate::parse::ast;
+use throng_syntax::parse::ast;
 
 /// A LIKE clause whose columns are in the table.
 pub(super) struct Copy<'a> {
@@ -160,7 +160,7 @@ impl Binder<'_> {
             let check = ast::TableConstraint {
                 name: Some(constraint.name.clone()),
                 kind: ast::TableConstraintKind::Check(ast::Source {
-                    expr: crate::parse::parse_expr(expr)?,
+                    expr: throng_syntax::parse::parse_expr(expr)?,
                     text: expr.clone(),
                 }),
                 not_valid: false,

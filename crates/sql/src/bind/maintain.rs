@@ -8,7 +8,7 @@ use super::table::no_position;
 use crate::catalog::acl::right;
 use crate::catalog::{Relation, TableDef};
 use crate::command::{Command, Maintained};
-use crate::parse::ast;
+use throng_syntax::parse::ast;
 
 impl Binder<'_> {
     /// The tables that VACUUM or ANALYZE goes over: those named with their children, or all. None

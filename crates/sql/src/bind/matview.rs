@@ -15,9 +15,9 @@ use crate::catalog::{Catalog, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn, TableSource};
 use crate::expr::Expr;
 use crate::func::EvalContext;
-use crate::parse::ast::{self, AlterAction};
 use crate::query::walk::Part;
 use crate::query::{BoundQuery, Query, QueryKind};
+use throng_syntax::parse::ast::{self, AlterAction};
 
 /// The query whose rows a materialized view keeps, bound as its owner would run it.
 pub fn materialized_query(
@@ -170,8 +170,8 @@ impl Binder<'_> {
         }
         let schema = self.schema_name(table.schema).unwrap_or_default();
         let (schema, name) = (
-            crate::parse::quote_ident(&schema),
-            crate::parse::quote_ident(&table.name),
+            throng_syntax::parse::quote_ident(&schema),
+            throng_syntax::parse::quote_ident(&table.name),
         );
         let message = format!("cannot refresh materialized view \"{schema}.{name}\" concurrently");
         Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)

@@ -19,10 +19,10 @@ use super::scope::{Names, Scope, of_entry, renamed};
 use super::updatable::{Verb, WriteTarget};
 use super::{Binder, Clause, at};
 use crate::expr::{Expr, RelId, Var, system};
-use crate::parse::ast::{self, MergeMatch, Node, Overriding, Pos};
 use crate::query::{
     FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelColumn, RelKind, Target,
 };
+use throng_syntax::parse::ast::{self, MergeMatch, Node, Overriding, Pos};
 
 /// The names that parts of a MERGE can see.
 struct Sides {

@@ -77,9 +77,9 @@ use crate::command::{Bound, BoundStatement};
 use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
 use crate::func::collate::COLLATE;
-use crate::parse::{self, ast};
 use crate::query::{BoundQuery, Cte, QueryKind};
 use crate::window::Window;
+use throng_syntax::parse::{self, ast};
 
 /// What a statement is bound in.
 pub struct BindContext<'a> {

@@ -7,8 +7,8 @@ use throng_types::sqltype::made;
 use super::Binder;
 use super::scope::Scope;
 use crate::expr::Expr;
-use crate::parse::ast::{self, Node, Pos};
-use crate::parse::new_call;
+use throng_syntax::parse::ast::{self, Node, Pos};
+use throng_syntax::parse::new_call;
 
 impl Binder<'_> {
     /// What a function makes of the row of a table in sight, written as a column of it; None where

@@ -6,7 +6,7 @@ use throng_types::{Error, Oid, Result};
 use super::Binder;
 use crate::catalog::Relation;
 use crate::command::{Target, TargetKind};
-use crate::parse::ast::{self, ObjectKind};
+use throng_syntax::parse::ast::{self, ObjectKind};
 
 impl Binder<'_> {
     pub(super) fn find_relation_object(

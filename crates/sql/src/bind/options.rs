@@ -8,8 +8,8 @@ use throng_types::{Error, Result};
 
 use super::Binder;
 use crate::catalog::{IndexMethod, TableDef};
-use crate::parse::ast::Pos;
 use crate::settings::value::parse_bool;
+use throng_syntax::parse::ast::Pos;
 
 /// What a parameter may be.
 #[derive(Clone, Copy)]

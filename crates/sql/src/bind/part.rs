@@ -13,7 +13,7 @@ use crate::catalog::ColumnDef;
 use crate::expr::{Expr, Place};
 use crate::func::CastContext;
 use crate::func::json::assign::ASSIGN;
-use crate::parse::ast::{self, Node, Part, Pos};
+use throng_syntax::parse::ast::{self, Node, Part, Pos};
 
 /// Subscripts that follow each other, or a field.
 enum Step<'a> {

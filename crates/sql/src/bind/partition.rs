@@ -18,9 +18,9 @@ use crate::catalog::{Relation, TableDef};
 use crate::command::{Ddl, Detach};
 use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, Volatility};
-use crate::parse;
-use crate::parse::ast::{self, Node, Pos};
-use crate::parse::partition::{BoundKind, BoundSpec, PartitionBy, PartitionPart};
+use throng_syntax::parse;
+use throng_syntax::parse::ast::{self, Node, Pos};
+use throng_syntax::parse::partition::{BoundKind, BoundSpec, PartitionBy, PartitionPart};
 
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 

@@ -17,9 +17,9 @@ use crate::catalog::{ArgDef, RoutineDef, RoutineKind};
 use crate::command::Bound;
 use crate::expr::Expr;
 use crate::func::CastContext;
-use crate::parse::ast::{self, Part, Pos, Statement};
-use crate::parse::{locate, parse_expr, parsed_statement};
-use crate::plpgsql::{self, Code, Conflict, Held, Signature, SignatureArg, Slot};
+use throng_syntax::parse::ast::{self, Part, Pos, Statement};
+use throng_syntax::parse::{locate, parse_expr, parsed_statement};
+use throng_syntax::plpgsql::{self, Code, Conflict, Held, Signature, SignatureArg, Slot};
 
 /// The names and types of a row's fields.
 pub type RowShape = Rc<[(String, SqlType)]>;
@@ -351,7 +351,7 @@ pub fn pl_statement(ctx: &BindContext<'_>, variables: &Rc<Variables>, text: &str
 /// The one statement of a text made at run time, over parameters of `ctx`; None where there is
 /// none.
 pub fn pl_dynamic(ctx: &BindContext<'_>, text: &str) -> Result<Option<(Statement, Bound)>> {
-    let mut parsed = crate::parse::parse(text)?;
+    let mut parsed = throng_syntax::parse::parse(text)?;
     let Some(last) = parsed.pop() else {
         return Ok(None);
     };

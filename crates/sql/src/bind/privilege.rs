@@ -460,7 +460,7 @@ impl Binder<'_> {
     pub(super) fn may_reference(
         &self,
         table: &Arc<TableDef>,
-        references: &crate::parse::ast::References,
+        references: &throng_syntax::parse::ast::References,
     ) -> Result<()> {
         let named = references.columns.iter();
         let mut columns: Vec<u16> = named.filter_map(|name| table.attnum(name)).collect();

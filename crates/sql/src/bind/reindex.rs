@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result};
 use super::Binder;
 use crate::catalog::{Relation, TableDef};
 use crate::command::Command;
-use crate::parse::ast::{self, ObjectKind};
+use throng_syntax::parse::ast::{self, ObjectKind};
 
 impl Binder<'_> {
     pub(super) fn reindex(

@@ -18,7 +18,7 @@ use super::view::{stored_context, stored_format};
 use crate::catalog::{ArgDef, Catalog, RoutineBody, RoutineDef, TableDef, TypeDef};
 use crate::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable};
 use crate::io::{input_text, output_text};
-use crate::parse;
+use throng_syntax::parse;
 
 /// A session that knows types by a catalog of its own.
 pub(crate) struct Named<'a> {

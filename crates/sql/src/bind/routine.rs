@@ -15,13 +15,13 @@ use crate::catalog::{
     ArgDef, ArgMode, CatalogEdit, Relation, RoutineBody, RoutineDef, RoutineKind, ViewUse,
     is_polymorphic,
 };
-use crate::command::{Ddl, RoutineAttributes, Target};
+use crate::command::{Ddl, RoutineAttributes, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::Volatility;
-use crate::parse::ast::{
+use throng_syntax::parse::ast::{
     self, AtomicStatement, Returns, RoutineOption, RoutineType, Statement as S,
 };
-use crate::parse::quote_ident;
+use throng_syntax::parse::quote_ident;
 
 const MOST_ARGUMENTS: usize = 100;
 /// Stands for the function that is being made.
@@ -93,7 +93,7 @@ impl Binder<'_> {
                 self.must_own(def.owner, word.noun(), &def.name)?;
                 Ok(Ddl::Comment {
                     target: Target {
-                        kind: word.target(),
+                        kind: TargetKind::Routine(*word),
                         oid: def.oid,
                     },
                     text: text.clone(),
@@ -885,7 +885,7 @@ pub fn body_error(mut e: Error, text: &str, place: Option<ast::Pos>, near: Strin
     match (fields.position, place) {
         (Some(position), Some(place)) => fields.position = Some(position + place),
         (Some(_), None) => {
-            e = crate::parse::locate(e, text);
+            e = throng_syntax::parse::locate(e, text);
             let fields = e.fields_mut();
             fields.internal_position = fields.position.take();
             fields.internal_query = Some(text.to_owned());

@@ -20,9 +20,9 @@ use crate::command::Bound;
 use crate::deparse::{self, BodyPart, Style};
 use crate::expr::{Expr, RoutineCall};
 use crate::func::{CastContext, EvalContext, Volatility};
-use crate::parse::ast::{self, AtomicStatement, Node, Pos, Statement};
-use crate::parse::{quote_ident, routine_statements};
 use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, Select, Target};
+use throng_syntax::parse::ast::{self, AtomicStatement, Node, Pos, Statement};
+use throng_syntax::parse::{quote_ident, routine_statements};
 
 /// The arguments that a body being bound may name.
 pub(super) struct Arguments {

@@ -16,8 +16,8 @@ use crate::func::{
     Callee, CastContext, CastMethod, Filler, Function, Given, Resolved, actual_type, find_cast,
     named, resolve_call,
 };
-use crate::parse::ast::{self, Pos};
 use crate::query::RelColumn;
+use throng_syntax::parse::ast::{self, Pos};
 
 /// Where the texts of defaults are bound: they name everything else with its schema.
 const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
@@ -289,7 +289,7 @@ impl Binder<'_> {
     }
 
     fn stored_default(&mut self, text: &str, ty: Oid) -> Result<Expr> {
-        let ast = crate::parse::parse_expr(text)?;
+        let ast = throng_syntax::parse::parse_expr(text)?;
         let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
         let arguments = self.arguments.take();
         let bound = self.expr(&ast, &Scope::empty());

@@ -7,30 +7,9 @@ use throng_types::sqltype::type_name;
 use throng_types::{Error, Result};
 
 use super::Binder;
-use crate::catalog::{RoutineDef, RoutineKind};
+use crate::catalog::RoutineDef;
 use crate::command::{Ddl, Target, TargetKind};
-use crate::parse::ast::{self, ObjectChange, RoutineChange, RoutineType, RoutineWord};
-
-impl RoutineWord {
-    pub(super) fn kind(self) -> Option<RoutineKind> {
-        match self {
-            RoutineWord::Function => Some(RoutineKind::Function),
-            RoutineWord::Procedure => Some(RoutineKind::Procedure),
-            RoutineWord::Routine | RoutineWord::Aggregate => None,
-        }
-    }
-    pub(super) fn noun(self) -> &'static str {
-        match self {
-            RoutineWord::Function => "function",
-            RoutineWord::Procedure => "procedure",
-            RoutineWord::Routine => "routine",
-            RoutineWord::Aggregate => "aggregate",
-        }
-    }
-    pub(super) fn target(self) -> TargetKind {
-        TargetKind::Routine(self)
-    }
-}
+use throng_syntax::parse::ast::{self, ObjectChange, RoutineChange, RoutineType, RoutineWord};
 
 impl Binder<'_> {
     /// The one routine that a name, with or without arguments, means.
@@ -107,7 +86,7 @@ impl Binder<'_> {
         let def = self.find_routine(word, routine)?;
         self.must_own(def.owner, word.noun(), &def.name)?;
         let target = Target {
-            kind: word.target(),
+            kind: TargetKind::Routine(word),
             oid: def.oid,
         };
         Ok(match change {
@@ -172,7 +151,7 @@ impl Binder<'_> {
             };
             self.must_own(def.owner, word.noun(), &def.name)?;
             let target = Target {
-                kind: word.target(),
+                kind: TargetKind::Routine(word),
                 oid: def.oid,
             };
             if !targets.contains(&target) {

@@ -12,10 +12,10 @@ use super::scope::{NamedTable, Names};
 use super::select::{has_window, lock_name};
 use crate::catalog::Relation;
 use crate::expr::RelId;
-use crate::parse::ast;
 use crate::query::{
     Body, Distinct, FromItem, LockWait, Query, Rel, RelKind, RowLock, RowLockStrength, Select,
 };
+use throng_syntax::parse::ast;
 
 /// What a clause asks for, and the query that it stands in.
 #[derive(Clone, Copy)]

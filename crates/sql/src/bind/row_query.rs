@@ -14,8 +14,8 @@ use super::select::{has_aggregate, has_window, output_targets};
 use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
 use crate::func::resolve_operator;
-use crate::parse::ast;
 use crate::query::{Body, FromItem, Query, Rel, Select, Target};
+use throng_syntax::parse::ast;
 
 impl Binder<'_> {
     /// A row and the one row that a query may give.

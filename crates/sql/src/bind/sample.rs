@@ -8,9 +8,9 @@ use super::scope::Scope;
 use super::{Binder, Clause};
 use crate::expr::Expr;
 use crate::func::CastContext;
-use crate::parse::ast::{self, Pos};
 use crate::query::{FromItem, RelKind};
 use crate::tablesample::{Sample, SampleMethod};
+use throng_syntax::parse::ast::{self, Pos};
 
 impl Binder<'_> {
     /// Makes of a table in FROM a sample of it.

@@ -11,9 +11,9 @@ use super::{Binder, misspelled};
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::func::CastContext;
-use crate::parse::ast::Pos;
-use crate::plpgsql::Conflict;
 use crate::query::walk::PartMut;
+use throng_syntax::parse::ast::Pos;
+use throng_syntax::plpgsql::Conflict;
 
 /// What a FROM item, or several, make visible.
 #[derive(Clone, Debug, Default)]

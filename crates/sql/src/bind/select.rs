@@ -8,8 +8,8 @@ use super::scope::{CteReading, Names, Scope};
 use super::{Binder, Clause, Level};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
-use crate::parse::ast::{self, Node, Pos};
 use crate::query::{Body, Distinct, FromItem, Query, RelColumn, RelKind, Select, Target};
+use throng_syntax::parse::ast::{self, Node, Pos};
 
 impl Binder<'_> {
     /// A query; `outer` is what it can see from where it stands.

@@ -8,7 +8,7 @@ use super::Binder;
 use super::scope::Scope;
 use crate::expr::Expr;
 use crate::func::CastContext;
-use crate::parse::ast::{self, Node, Pos};
+use throng_syntax::parse::ast::{self, Node, Pos};
 
 impl Binder<'_> {
     pub(super) fn array(

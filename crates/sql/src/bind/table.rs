@@ -20,9 +20,9 @@ use crate::command::{
 };
 use crate::expr::Expr;
 use crate::func::CastContext;
-use crate::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
-use crate::parse::partition::ColumnOptions;
 use crate::query::{Body, QueryKind};
+use throng_syntax::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
+use throng_syntax::parse::partition::ColumnOptions;
 
 /// A key's index's storage parameters.
 fn key_options(given: &[(String, String)]) -> Result<Vec<(String, String)>> {

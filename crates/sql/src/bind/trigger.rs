@@ -21,8 +21,8 @@ use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, system};
 use crate::func::EvalContext;
-use crate::parse::ast::{self, TriggerChange};
 use crate::query::walk::PartMut;
+use throng_syntax::parse::ast::{self, TriggerChange};
 
 /// Suppresses updates that change nothing; it is the system's own.
 pub const SUPPRESS: Oid = Oid(1291);
@@ -393,7 +393,7 @@ impl Binder<'_> {
     }
 
     fn stored_condition(&mut self, text: &str, table: &Arc<TableDef>) -> Result<Condition> {
-        let ast = crate::parse::parse_expr(text)?;
+        let ast = throng_syntax::parse::parse_expr(text)?;
         self.condition_over(&ast, table)
     }
 

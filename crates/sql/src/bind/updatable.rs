@@ -18,9 +18,9 @@ use super::scope::{NamedColumn, NamedTable, Names, renamed};
 use super::trigger::columns_of;
 use crate::catalog::{CheckOption, Relation, TableDef, ViewDef, ViewDefault, fires};
 use crate::expr::{Expr, RelId};
-use crate::parse::ast::{self, Pos};
 use crate::query::walk::PartMut;
 use crate::query::{Body, Check, CheckOf, Distinct, FromItem, Query, Rel, RelColumn, RelKind};
+use throng_syntax::parse::ast::{self, Pos};
 
 /// What is done to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

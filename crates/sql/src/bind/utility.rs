@@ -11,11 +11,13 @@ use crate::catalog::{Deferral, Relation};
 use crate::command::{BoundStatement, Command, CursorOptions, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
 use crate::func::CastContext;
-use crate::parse::ast::{self, Statement as S};
-use crate::parse::option_is_on;
+use crate::io::IntervalStyle;
+use crate::io::datetime::interval;
 use crate::plan::TableLock;
 use crate::query::{Cte, CteBody, QueryKind, RowLockStrength};
 use crate::settings::{self, SessionSettings};
+use throng_syntax::parse::ast::{self, Statement as S};
+use throng_syntax::parse::option_is_on;
 
 impl Binder<'_> {
     /// The setting that a role, a database or a function keeps a value of, and the value.
@@ -33,7 +35,17 @@ impl Binder<'_> {
     /// The value that SET gives; none is the default.
     fn set_to(&self, name: &str, to: &ast::SetTo) -> Result<Option<String>> {
         match to {
-            ast::SetTo::Value(value) => Ok(Some(value.clone())),
+            ast::SetTo::Values(values) => settings::joined(name, values).map(Some),
+            ast::SetTo::ZoneInterval(text, modifier) => {
+                let style = IntervalStyle::Postgres;
+                let interval = interval::parse(text, style, *modifier)?;
+                let mut shown = Vec::new();
+                interval::write(interval, style, &mut shown);
+                Ok(Some(format!(
+                    "INTERVAL '{}'",
+                    String::from_utf8_lossy(&shown)
+                )))
+            }
             ast::SetTo::Default => Ok(None),
             ast::SetTo::Current => match self.ctx.eval.host.show_setting(name) {
                 Some(value) => Ok(Some(value)),

@@ -20,11 +20,11 @@ use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var};
 use crate::func::{CastContext, EvalContext, find_cast};
 use crate::io::{FormatSettings, IntervalStyle};
-use crate::parse::{self, ast};
 use crate::query::walk::{Part, PartMut};
 use crate::query::{
     self, Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select,
 };
+use throng_syntax::parse::{self, ast};
 
 /// Where a view's text is bound: it names everything else with its schema.
 pub(super) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];

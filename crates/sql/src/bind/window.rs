@@ -8,8 +8,8 @@ use super::scope::Scope;
 use super::{Binder, Clause};
 use crate::expr::{Expr, SortKey};
 use crate::func::{Callee, CastContext, can_coerce};
-use crate::parse::ast::{self, Over, Pos, WindowSpec};
 use crate::window::{self, Frame, FrameBound, FrameMode, Window, WindowCall, range_offsets};
+use throng_syntax::parse::ast::{self, Over, Pos, WindowSpec};
 
 fn windowing(message: impl Into<String>, pos: Pos) -> Error {
     Error::new(state::WINDOWING_ERROR, message.into()).position(pos + 1)

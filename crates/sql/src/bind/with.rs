@@ -6,9 +6,9 @@ use throng_types::{Error, Result, SqlType};
 
 use super::Binder;
 use super::scope::{CteName, CteReading, Scope};
-use crate::parse::ast;
-use crate::parse::walk::{self, Place};
 use crate::query::{Cte, CteBody, Query, RelColumn};
+use throng_syntax::parse::ast;
+use throng_syntax::parse::walk::{self, Place};
 
 /// The two operands of a recursive query.
 struct Recursion<'a> {

@@ -4,6 +4,9 @@
 //! checks) are kept as SQL text and bound when they are used.
 
 use std::sync::Arc;
+pub use throng_syntax::vocabulary::{
+    CheckOption, Deferral, DeferralSaid, FkAction, OnCommit, Persistence,
+};
 
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
@@ -36,37 +39,6 @@ pub struct SchemaDef {
     pub name: String,
     #[serde(with = "id")]
     pub owner: Oid,
-}
-
-/// How long a relation's rows live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Persistence {
-    Permanent,
-    /// Accepted and kept as durably as a permanent one; shown as unlogged.
-    Unlogged,
-    /// Its session's alone: in a schema of the session's, with which it goes.
-    Temporary(OnCommit),
-}
-
-impl Persistence {
-    pub fn is_temporary(self) -> bool {
-        matches!(self, Persistence::Temporary(_))
-    }
-
-    /// Whether something happens to the table at COMMIT.
-    pub fn acts_on_commit(self) -> bool {
-        use OnCommit::{DeleteRows, Drop};
-        matches!(self, Persistence::Temporary(Drop | DeleteRows))
-    }
-}
-
-/// What a commit does to a temporary table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OnCommit {
-    PreserveRows,
-    DeleteRows,
-    /// The table goes with them.
-    Drop,
 }
 
 /// A table. `columns[i]` is attribute number `i + 1`; dropped columns keep their place, because
@@ -262,14 +234,6 @@ pub struct ViewColumn {
     pub ty: SqlType,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CheckOption {
-    /// Of this view's condition alone.
-    Local,
-    /// And of those of the views below.
-    Cascaded,
-}
-
 /// What a view names: a relation, with which of its columns; a type; the primary key that its GROUP
 /// BY leans on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -322,77 +286,6 @@ impl Default for Lineage {
     }
 }
 
-/// When a constraint is checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Deferral {
-    /// Row by row, or at the statement's end; `SET CONSTRAINTS` has no say.
-    #[default]
-    NotDeferrable,
-    /// At the statement's end, unless `SET CONSTRAINTS` says otherwise.
-    InitiallyImmediate,
-    /// At the transaction's end, unless `SET CONSTRAINTS` says otherwise.
-    InitiallyDeferred,
-    /// Never: NOT ENFORCED.
-    Never,
-    /// Never; it would be as `InitiallyImmediate`.
-    NeverImmediate,
-    /// Never; it would be as `InitiallyDeferred`.
-    NeverDeferred,
-}
-
-/// What a statement says of it, where it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeferralSaid {
-    pub checked: Option<Deferral>,
-    pub enforced: Option<bool>,
-}
-
-impl Deferral {
-    /// How it would be checked if it were enforced.
-    fn enforced(self) -> Deferral {
-        match self {
-            Deferral::Never => Deferral::NotDeferrable,
-            Deferral::NeverImmediate => Deferral::InitiallyImmediate,
-            Deferral::NeverDeferred => Deferral::InitiallyDeferred,
-            other => other,
-        }
-    }
-    /// The same, ENFORCED or NOT.
-    pub fn with_enforced(self, enforced: bool) -> Deferral {
-        match self.enforced() {
-            deferral if enforced => deferral,
-            Deferral::InitiallyImmediate => Deferral::NeverImmediate,
-            Deferral::InitiallyDeferred => Deferral::NeverDeferred,
-            _ => Deferral::Never,
-        }
-    }
-    /// With what ALTER CONSTRAINT says of it.
-    pub fn altered(self, said: DeferralSaid) -> Deferral {
-        let enforced = said.enforced.unwrap_or(self.is_enforced());
-        said.checked.unwrap_or(self).with_enforced(enforced)
-    }
-    pub fn is_deferrable(self) -> bool {
-        self.enforced() != Deferral::NotDeferrable
-    }
-    pub fn is_enforced(self) -> bool {
-        self == self.enforced()
-    }
-    pub fn is_deferred(self) -> bool {
-        self.enforced() == Deferral::InitiallyDeferred
-    }
-    /// As it stands behind a constraint, with a space before it.
-    pub fn sql(self) -> &'static str {
-        match self {
-            Deferral::NotDeferrable => "",
-            Deferral::InitiallyImmediate => " DEFERRABLE",
-            Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
-            Deferral::Never => " NOT ENFORCED",
-            Deferral::NeverImmediate => " DEFERRABLE NOT ENFORCED",
-            Deferral::NeverDeferred => " DEFERRABLE INITIALLY DEFERRED NOT ENFORCED",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ConstraintKind {
     PrimaryKey {
@@ -424,15 +317,6 @@ pub struct ForeignKey {
     pub on_update: FkAction,
     pub on_delete: FkAction,
     pub match_full: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FkAction {
-    NoAction,
-    Restrict,
-    Cascade,
-    SetNull,
-    SetDefault,
 }
 
 /// A sequence. Its current value is in its file, outside transactions.

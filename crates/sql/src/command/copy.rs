@@ -1,5 +1,6 @@
 //! COPY, bound.
 
+pub use throng_syntax::vocabulary::CopyTarget;
 use throng_types::Oid;
 
 use crate::expr::Expr;
@@ -36,14 +37,6 @@ pub enum CopySubject {
     },
     /// COPY t (columns) TO, or COPY (query) TO.
     To { query: Box<BoundQuery> },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CopyTarget {
-    /// FROM STDIN, TO STDOUT.
-    Client,
-    File(String),
-    Program(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use throng_types::Oid;
 
-use crate::parse::ast::RoutineWord;
+use throng_syntax::parse::ast::RoutineWord;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {

@@ -1,22 +1,8 @@
 //! What begins and ends transactions.
 
 use super::Command;
-use crate::parse::ast::Statement;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TransactionModes {
-    pub isolation: Option<Isolation>,
-    pub read_only: Option<bool>,
-    pub deferrable: Option<bool>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    ReadUncommitted,
-    ReadCommitted,
-    RepeatableRead,
-    Serializable,
-}
+use throng_syntax::parse::ast::Statement;
+pub use throng_syntax::vocabulary::{Isolation, TransactionModes};
 
 impl Command {
     /// A statement that begins or ends a transaction: nothing in it is bound.

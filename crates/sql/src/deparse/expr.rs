@@ -14,7 +14,7 @@ use crate::func::current::{self, CURRENT};
 use crate::func::json::populate;
 use crate::func::{CastContext, Function, sqljson, written};
 use crate::io::output_text;
-use crate::parse::quote_ident;
+use throng_syntax::parse::quote_ident;
 
 /// The part of an expression's kind that decides whether it needs parentheses inside another.
 #[derive(Clone, Copy, PartialEq, Eq)]

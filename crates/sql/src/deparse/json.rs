@@ -6,7 +6,7 @@ use crate::expr::Expr;
 use crate::func::sqljson::{
     Behavior, Column, JsonKind, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
-use crate::parse::quote_literal;
+use throng_syntax::parse::quote_literal;
 use throng_types::{Datum, Oid, SqlType, oid};
 
 /// What a value is under the cast that its place gives it.
@@ -155,7 +155,12 @@ impl Writer<'_> {
             });
         }
         self.json_behavior(spec.on_empty, Behavior::Null, " ON EMPTY", args);
-        self.json_behavior(spec.on_error, spec.op.otherwise(), " ON ERROR", args);
+        self.json_behavior(
+            spec.on_error,
+            Behavior::otherwise(spec.op),
+            " ON ERROR",
+            args,
+        );
     }
 
     fn json_behavior(

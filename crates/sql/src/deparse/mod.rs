@@ -26,9 +26,9 @@ use throng_types::{Oid, SqlType};
 use crate::catalog::{Catalog, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
-use crate::parse::quote_ident;
 use crate::query::{Cte, Query, Target};
 use crate::window::Window;
+use throng_syntax::parse::quote_ident;
 
 /// How a text is written.
 pub struct Style<'a> {

@@ -4,8 +4,8 @@
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator};
 use crate::catalog::partition::hash;
-use crate::parse::{Category, KEYWORDS};
 use std::sync::Arc;
+use throng_syntax::parse::{Category, KEYWORDS};
 use throng_types::error::state;
 use throng_types::sqltype::{format_type, made};
 use throng_types::{Datum, Error, Oid, Record, SqlType, oid::*};

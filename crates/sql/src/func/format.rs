@@ -3,8 +3,8 @@
 use super::length::buffer_fits;
 use super::string::{printed, text};
 use super::{EvalContext, EvalResult, Function};
-use crate::parse::unicode::{Fault, unescape};
-use crate::parse::{quote_ident as quoted_ident, quote_literal as quoted_literal};
+use throng_syntax::parse::unicode::{Fault, unescape};
+use throng_syntax::parse::{quote_ident as quoted_ident, quote_literal as quoted_literal};
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Result, oid::*};
 

@@ -77,6 +77,7 @@ pub use resolve::{
     Callee, Filler, Given, Resolved, ResolvedOperator, actual_type, can_coerce, resolve_call,
     resolve_function, resolve_operator, select_common_type,
 };
+pub use throng_syntax::vocabulary::Volatility;
 
 pub use aggregate_ordered::{OrderedFn, OrderedSet};
 pub use window::{WindowFunction, WindowKind};
@@ -289,19 +290,6 @@ pub type EvalFn = fn(&EvalContext<'_>, &[Datum]) -> EvalResult;
 /// The rows of a set-returning function, made one at a time.
 pub type SetIterator = Box<dyn Iterator<Item = EvalResult> + Send>;
 pub type SetFn = fn(&EvalContext<'_>, &[Datum]) -> Result<SetIterator, EvalStop>;
-
-/// What a result depends on besides its arguments.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-pub enum Volatility {
-    /// Nothing: may be computed while planning.
-    Immutable,
-    /// The statement: its snapshot, settings, time.
-    Stable,
-    /// Everything: must be computed for each row.
-    Volatile,
-}
 
 /// A row of `pg_proc` with what computes it.
 pub struct Function {

@@ -7,7 +7,7 @@ use throng_types::sqltype::type_info;
 use throng_types::{Datum, Error, oid::*};
 
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, typmod};
-use crate::parse::parse_type;
+use throng_syntax::parse::parse_type;
 
 /// Each handed to the host by its name.
 macro_rules! asked {

@@ -8,9 +8,9 @@
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, typmod};
 use crate::io::{self, Charset, scalar::wide};
-use crate::parse::parse_type;
 use crate::settings::flags;
 use std::sync::Arc;
+use throng_syntax::parse::parse_type;
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type as type_text, made, type_by_name};
 use throng_types::{Array, Datum, Error, Oid, Record, SqlType, oid::*};

@@ -7,7 +7,7 @@
 use super::testing::TestHost;
 use super::*;
 use crate::io::{FormatSettings, Zone, input_text, to_text};
-use crate::parse::ast::{self, Node};
+use throng_syntax::parse::ast::{self, Node};
 use throng_types::datum::Dim;
 use throng_types::error::Result;
 use throng_types::sqltype::{array_of, element_of, type_by_name};
@@ -237,7 +237,7 @@ pub fn answer(expression: &str) -> String {
             format: &format,
         },
     };
-    let parsed = crate::parse::parse(&format!("SELECT {expression}"))
+    let parsed = throng_syntax::parse::parse(&format!("SELECT {expression}"))
         .unwrap_or_else(|e| panic!("{expression}: {e}"));
     let ast::Statement::Query(query) = &parsed[0].statement else {
         panic!("not a query")

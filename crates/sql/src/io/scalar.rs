@@ -2,17 +2,13 @@
 
 use super::{ByteaOutput, invalid_syntax, out_of_range};
 use std::io::Write;
+pub use throng_syntax::parse::is_space;
 use throng_types::error::state;
 use throng_types::numeric::ParseError;
 use throng_types::{Datum, Error, Numeric, Oid, Result, Tid, oid};
 
 /// The longest identifier, in bytes.
 pub const NAME_LIMIT: usize = 63;
-
-/// What C's `isspace` takes for space.
-pub fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
-}
 
 /// Decimal, `0x`, `0o` or `0b`, single underscores between digits, spaces around.
 #[inline]

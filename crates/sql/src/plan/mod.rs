@@ -38,6 +38,8 @@ mod pushdown;
 mod select;
 mod selectivity;
 mod sets;
+#[cfg(test)]
+mod shape_tests;
 mod subquery;
 mod term;
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! Values from outside (correlation, nested-loop parameters) are [`Expr::Outer`].
 
 use std::sync::Arc;
+pub use throng_syntax::vocabulary::TableLock;
 
 use throng_types::{Oid, SqlType};
 
@@ -144,19 +145,6 @@ pub enum StatementTag {
     Update,
     Delete,
     Merge,
-}
-
-/// PostgreSQL's table lock modes, weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TableLock {
-    AccessShare,
-    RowShare,
-    RowExclusive,
-    ShareUpdateExclusive,
-    Share,
-    ShareRowExclusive,
-    Exclusive,
-    AccessExclusive,
 }
 
 /// A column of the result as RowDescription tells it.

@@ -113,12 +113,12 @@ pub fn is_private(name: &str) -> bool {
 ///
 /// # Errors
 /// 22023 for several values of a setting that is no list.
-pub fn joined(name: &str, values: Vec<String>) -> Result<String> {
+pub fn joined(name: &str, values: &[String]) -> Result<String> {
     match (list_of(name), values.len()) {
         (List::Names, _) => {
             let names: Vec<_> = values
                 .iter()
-                .map(|v| crate::parse::quote_ident(v))
+                .map(|v| throng_syntax::parse::quote_ident(v))
                 .collect();
             Ok(names.join(", "))
         }

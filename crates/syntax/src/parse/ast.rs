@@ -303,7 +303,7 @@ pub enum FrameBound {
     UnboundedFollowing,
 }
 
-pub use crate::window::{Exclude, FrameMode};
+pub use crate::vocabulary::{Exclude, FrameMode};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderBy {
@@ -370,7 +370,7 @@ pub enum Body {
     Nested(Box<Query>),
 }
 
-pub use crate::query::{JoinKind, LockWait, RowLockStrength, SetOp};
+pub use crate::vocabulary::{JoinKind, LockWait, RowLockStrength, SetOp};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
@@ -679,7 +679,7 @@ pub enum Statement {
         local: bool,
     },
     SetTransaction {
-        modes: crate::command::TransactionModes,
+        modes: crate::vocabulary::TransactionModes,
         session: bool,
     },
     SetRole {
@@ -692,7 +692,7 @@ pub enum Statement {
     },
     Show(Option<String>),
     Reset(Option<String>),
-    Begin(crate::command::TransactionModes),
+    Begin(crate::vocabulary::TransactionModes),
     Commit {
         chain: bool,
     },
@@ -714,23 +714,23 @@ pub enum Statement {
     Deallocate(Option<String>),
     Declare {
         name: String,
-        options: crate::command::CursorOptions,
+        options: crate::vocabulary::CursorOptions,
         query: Box<Query>,
     },
     Fetch {
         name: String,
-        direction: crate::command::FetchDirection,
+        direction: crate::vocabulary::FetchDirection,
         moving: bool,
     },
     Close(Option<String>),
     Lock {
         tables: Vec<Name>,
-        mode: crate::plan::TableLock,
+        mode: crate::vocabulary::TableLock,
         nowait: bool,
     },
     Vacuum {
         tables: Vec<Maintained>,
-        options: crate::command::VacuumOptions,
+        options: crate::vocabulary::VacuumOptions,
     },
     Analyze {
         tables: Vec<Maintained>,
@@ -747,7 +747,7 @@ pub enum Statement {
         concurrently: bool,
     },
     Checkpoint,
-    Discard(crate::command::Discard),
+    Discard(crate::vocabulary::Discard),
     /// `SET CONSTRAINTS`; no names: ALL.
     SetConstraints {
         names: Vec<Name>,
@@ -771,7 +771,7 @@ pub use super::grant::{Grant, GrantKind, GrantOn, GrantRole, GrantedRight};
 pub struct CreateTable {
     pub name: Name,
     pub if_not_exists: bool,
-    pub persistence: crate::catalog::Persistence,
+    pub persistence: crate::vocabulary::Persistence,
     pub columns: Vec<ColumnDef>,
     /// LIKE clauses, each with how many of the columns come before it.
     pub likes: Vec<(usize, Like)>,
@@ -820,7 +820,7 @@ pub struct ColumnDef {
 pub struct ColumnConstraint {
     pub name: Option<String>,
     pub kind: ColumnConstraintKind,
-    pub deferral: crate::catalog::Deferral,
+    pub deferral: crate::vocabulary::Deferral,
     pub no_inherit: bool,
     pub pos: Pos,
 }
@@ -861,8 +861,8 @@ pub struct References {
     pub table: Name,
     pub columns: Vec<String>,
     pub match_full: bool,
-    pub on_update: crate::catalog::FkAction,
-    pub on_delete: crate::catalog::FkAction,
+    pub on_update: crate::vocabulary::FkAction,
+    pub on_delete: crate::vocabulary::FkAction,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -870,7 +870,7 @@ pub struct TableConstraint {
     pub name: Option<String>,
     pub kind: TableConstraintKind,
     pub not_valid: bool,
-    pub deferral: crate::catalog::Deferral,
+    pub deferral: crate::vocabulary::Deferral,
     pub no_inherit: bool,
     pub pos: Pos,
 }
@@ -937,7 +937,7 @@ pub struct CreateView {
     pub check: Option<CheckOption>,
 }
 
-pub use crate::catalog::CheckOption;
+pub use crate::vocabulary::CheckOption;
 
 pub use super::index::{CreateIndex, IndexColumn, IndexKey};
 

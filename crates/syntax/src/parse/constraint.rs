@@ -6,7 +6,7 @@ use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::Pos;
-use crate::catalog::{Deferral, DeferralSaid};
+use crate::vocabulary::{Deferral, DeferralSaid};
 
 impl Parser<'_> {
     /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order.

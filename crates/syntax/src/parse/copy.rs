@@ -6,7 +6,7 @@ use throng_types::{Error, Result};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::command::CopyTarget;
+use crate::vocabulary::CopyTarget;
 
 impl Parser<'_> {
     pub(super) fn copy(&mut self) -> Result<Statement> {

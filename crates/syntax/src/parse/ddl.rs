@@ -6,7 +6,7 @@ use throng_types::error::state;
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::catalog::{OnCommit, Persistence};
+use crate::vocabulary::{OnCommit, Persistence};
 
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<Statement> {
@@ -599,7 +599,7 @@ impl Parser<'_> {
             Statement::Set { name, value, .. } => Ok((Some(name), value)),
             Statement::SetRole { role, .. } => Ok((
                 Some("role".to_owned()),
-                SetTo::Value(role.unwrap_or_else(|| "none".to_owned())),
+                role.unwrap_or_else(|| "none".to_owned()).into(),
             )),
             Statement::SetSessionAuthorization { role, .. } => {
                 Ok((Some("session_authorization".to_owned()), role.into()))

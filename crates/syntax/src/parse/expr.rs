@@ -895,7 +895,7 @@ fn signed(op: String, arg: Expr, pos: Pos) -> Node {
     }
 }
 
-pub(crate) fn new_call(name: Name, args: Vec<Expr>) -> Call {
+pub fn new_call(name: Name, args: Vec<Expr>) -> Call {
     Call {
         name,
         args,

@@ -61,7 +61,7 @@ fn formatted(value: JsonValue) -> Expr {
 }
 
 /// `JSON_ARRAY(query)` as the query over it that it stands for.
-pub(crate) fn array_over(
+pub fn array_over(
     query: Query,
     format: Option<&JsonFormat>,
     returning: Option<&JsonReturning>,

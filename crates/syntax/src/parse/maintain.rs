@@ -5,8 +5,8 @@ use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
-use crate::command::VacuumOptions;
-use crate::settings::value::{self, Unit};
+use crate::quantity::{Unit, parse_quantity};
+use crate::vocabulary::VacuumOptions;
 
 /// An option in parentheses.
 struct Given {
@@ -55,7 +55,7 @@ fn usage_limit(given: &Given) -> Result<i64> {
     let message = "BUFFER_USAGE_LIMIT option must be 0 or between 128 kB and 16777216 kB";
     let wrong = || Error::new(state::INVALID_PARAMETER_VALUE, message);
     let text = given.value.as_deref().unwrap_or_default();
-    let limit = value::parse_quantity(text, Unit::Kilobytes).map_err(|hint| match hint.len() {
+    let limit = parse_quantity(text, Unit::Kilobytes).map_err(|hint| match hint.len() {
         0 => wrong(),
         _ => wrong().hint(hint),
     })? as i64;

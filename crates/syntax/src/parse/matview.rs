@@ -4,7 +4,7 @@ use throng_types::Result;
 
 use super::Parser;
 use super::ast::*;
-use crate::catalog::Persistence;
+use crate::vocabulary::Persistence;
 
 impl Parser<'_> {
     /// From MATERIALIZED on.

@@ -21,9 +21,9 @@ mod drop_absent;
 mod expr;
 mod grant;
 mod index;
-pub(crate) mod json;
+pub mod json;
 mod keyword;
-pub(crate) mod lexer;
+pub mod lexer;
 mod maintain;
 mod matview;
 mod merge;
@@ -33,23 +33,27 @@ mod routine;
 mod table;
 mod trigger;
 mod types;
-pub(crate) mod unicode;
+pub mod unicode;
 mod utility;
 mod view;
-pub(crate) mod walk;
+pub mod walk;
 mod window;
 
 use throng_types::error::state;
 use throng_types::{Error, Result, interrupt, stack};
 
-use crate::io::scalar::is_space;
 use ast::{Name, Parsed, Pos, Statement};
-pub(crate) use expr::new_call;
+pub use expr::new_call;
 pub use keyword::{Category, KEYWORDS, category, needs_quotes, quote_ident, quote_literal};
 use lexer::{Kind, Token};
 pub use lexer::{error_at, truncate_name};
 pub use routine::routine_statements;
-pub(crate) use utility::option_is_on;
+pub use utility::option_is_on;
+
+/// What C's `isspace` takes for space.
+pub fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
+}
 
 /// All statements of a text, empty ones left out.
 ///
@@ -92,12 +96,12 @@ pub fn parse_expr(sql: &str) -> Result<ast::Expr> {
 }
 
 /// Reads one statement and says what is wrong with it; places are byte offsets.
-pub(crate) fn check_statement(sql: &str) -> Result<()> {
+pub fn check_statement(sql: &str) -> Result<()> {
     parsed_statement(sql).map(|_| ())
 }
 
 /// One statement; places in errors are byte offsets.
-pub(crate) fn parsed_statement(sql: &str) -> Result<Statement> {
+pub fn parsed_statement(sql: &str) -> Result<Statement> {
     let mut parser = Parser::new(sql)?;
     let statement = parser.statement()?;
     let statement = parser.with_into(statement)?;
@@ -108,7 +112,7 @@ pub(crate) fn parsed_statement(sql: &str) -> Result<Statement> {
 }
 
 /// Parses `[1].f`, parts of a value.
-pub(crate) fn parse_parts(sql: &str) -> Result<Vec<ast::Part>> {
+pub fn parse_parts(sql: &str) -> Result<Vec<ast::Part>> {
     let mut parser = Parser::new(sql)?;
     let parts = parser.parts()?;
     match parser.at_end() {
@@ -169,7 +173,7 @@ fn name_part(text: &str) -> Option<(String, &str)> {
 }
 
 /// A token of a text, for changing names in it.
-pub(crate) struct Symbol<'a> {
+pub struct Symbol<'a> {
     /// As written.
     pub text: &'a str,
     /// The identifier it is, folded; none for keywords that cannot be names and for the rest.
@@ -179,7 +183,7 @@ pub(crate) struct Symbol<'a> {
 }
 
 /// The tokens of a text.
-pub(crate) fn symbols(sql: &str) -> Result<Vec<Symbol<'_>>> {
+pub fn symbols(sql: &str) -> Result<Vec<Symbol<'_>>> {
     let tokens = lexer::tokenize(sql)?;
     let symbol = |token: Token| {
         let (start, end) = (token.start as usize, token.end as usize);

@@ -280,7 +280,7 @@ impl Parser<'_> {
                 },
                 Statement::SetRole { role, .. } => RoutineOption::Set {
                     name: Some("role".to_owned()),
-                    value: SetTo::Value(role.unwrap_or_else(|| "none".to_owned())),
+                    value: role.unwrap_or_else(|| "none".to_owned()).into(),
                 },
                 _ => return Err(self.unsupported("this SET of a function", pos)),
             },

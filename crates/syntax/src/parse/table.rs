@@ -6,7 +6,7 @@ use throng_types::{Error, Result};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::catalog::{FkAction, OnCommit, Persistence};
+use crate::vocabulary::{FkAction, OnCommit, Persistence};
 
 const NO_INTO: &str = "SELECT ... INTO is not allowed here";
 

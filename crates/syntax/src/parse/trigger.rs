@@ -6,7 +6,7 @@ use throng_types::{Error, Result};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::catalog::{Enabled, fires};
+use crate::vocabulary::{Enabled, fires};
 
 impl Parser<'_> {
     /// From TRIGGER or CONSTRAINT on; `start`: where CREATE stands.

@@ -2,7 +2,7 @@
 
 /// What is wrong with such a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// No escape of the allowed forms.
     Escape,
     /// Half of a surrogate pair.
@@ -13,7 +13,7 @@ pub(crate) enum Fault {
 
 /// Numbers that may be halves of surrogate pairs.
 #[derive(Default)]
-pub(crate) struct Units {
+pub struct Units {
     high: Option<u32>,
 }
 
@@ -43,7 +43,7 @@ impl Units {
 
 /// Replaces `\XXXX` and `\+XXXXXX`, with `letters` also `\uXXXX` and `\UXXXXXXXX`; `\\` is a
 /// backslash. A fault comes with its byte.
-pub(crate) fn unescape(text: &str, letters: bool) -> Result<String, (Fault, usize)> {
+pub fn unescape(text: &str, letters: bool) -> Result<String, (Fault, usize)> {
     let mut out = String::with_capacity(text.len());
     let mut units = Units::default();
     let mut rest = text;

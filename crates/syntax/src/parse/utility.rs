@@ -7,11 +7,8 @@ use throng_types::{Result, SqlType};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::command::{CursorOptions, Discard, FetchDirection, Isolation, TransactionModes};
-use crate::io::IntervalStyle;
-use crate::io::datetime::interval;
-use crate::plan::TableLock;
-use crate::settings;
+use crate::vocabulary::TableLock;
+use crate::vocabulary::{CursorOptions, Discard, FetchDirection, Isolation, TransactionModes};
 
 impl Parser<'_> {
     pub(super) fn utility(&mut self, word: &str) -> Result<Statement> {
@@ -272,7 +269,7 @@ impl Parser<'_> {
         if self.is("schema") && !self.is_assignment(1) {
             self.advance();
             let name = "search_path".to_owned();
-            let value = SetTo::Value(settings::joined(&name, vec![self.string()?])?);
+            let value = self.string()?.into();
             return Ok(Statement::Set { name, value, local });
         }
         if self.is("role") && !self.is_assignment(1) {
@@ -293,7 +290,7 @@ impl Parser<'_> {
         if !self.op("=") {
             self.keyword("to")?;
         }
-        let value = self.setting_values(&name)?.into();
+        let value = self.setting_values()?;
         Ok(Statement::Set { name, value, local })
     }
 
@@ -324,30 +321,30 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// One value or a list of them; DEFAULT is none.
-    fn setting_values(&mut self, name: &str) -> Result<Option<String>> {
+    /// One value or a list of them, or DEFAULT.
+    fn setting_values(&mut self) -> Result<SetTo> {
         if self.word("default") {
-            return Ok(None);
+            return Ok(SetTo::Default);
         }
         let values = self.list(|p| match p.is("on") || p.is("true") || p.is("false") {
             true => p.label(),
             false => p.option_value(),
         })?;
-        settings::joined(name, values).map(Some)
+        Ok(SetTo::Values(values))
     }
 
-    fn time_zone(&mut self) -> Result<Option<String>> {
+    fn time_zone(&mut self) -> Result<SetTo> {
         if self.word("default") || self.word("local") {
-            return Ok(None);
+            return Ok(SetTo::Default);
         }
         if self.word("interval") {
-            return self.time_zone_interval().map(Some);
+            return self.time_zone_interval();
         }
-        Ok(Some(self.option_value()?))
+        Ok(self.option_value()?.into())
     }
 
-    /// After INTERVAL: `'text' [HOUR [TO MINUTE]]` or `(precision) 'text'`, as the setting's text.
-    fn time_zone_interval(&mut self) -> Result<String> {
+    /// After INTERVAL: `'text' [HOUR [TO MINUTE]]` or `(precision) 'text'`.
+    fn time_zone_interval(&mut self) -> Result<SetTo> {
         use throng_types::sqltype::interval_field::{FULL_RANGE, HOUR, MINUTE};
         let precision = self.type_modifiers()?.first().copied();
         let text = self.string()?;
@@ -360,11 +357,7 @@ impl Parser<'_> {
         if fields.is_some_and(|typmod| (typmod >> 16) & FULL_RANGE & !(HOUR | MINUTE) != 0) {
             return Err(self.error("time zone interval must be HOUR or HOUR TO MINUTE", pos));
         }
-        let style = IntervalStyle::Postgres;
-        let interval = interval::parse(&text, style, typmod.unwrap_or(-1))?;
-        let mut shown = Vec::new();
-        interval::write(interval, style, &mut shown);
-        Ok(format!("INTERVAL '{}'", String::from_utf8_lossy(&shown)))
+        Ok(SetTo::ZoneInterval(text, typmod.unwrap_or(-1)))
     }
 
     fn show(&mut self) -> Result<Statement> {
@@ -666,7 +659,7 @@ impl Parser<'_> {
 }
 
 /// Whether an option of EXPLAIN, VACUUM and the like is switched on.
-pub(crate) fn option_is_on(value: Option<&str>) -> bool {
+pub fn option_is_on(value: Option<&str>) -> bool {
     match value {
         None => true,
         Some(v) => !matches!(

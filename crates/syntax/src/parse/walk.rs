@@ -5,7 +5,7 @@ use super::ast::*;
 
 /// Where a table is named, as far as it matters to a recursive reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     Plain,
     Subquery,
     OuterJoin,
@@ -15,7 +15,7 @@ pub(crate) enum Place {
 
 /// Calls `f` with every table named by one plain word in a statement, where that word is not a WITH
 /// query of the statement's own.
-pub(crate) fn table_names<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a str, Place, Pos)) {
+pub fn table_names<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a str, Place, Pos)) {
     Walk {
         hidden: Vec::new(),
         place: Place::Plain,
@@ -25,11 +25,7 @@ pub(crate) fn table_names<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a st
 }
 
 /// As [`table_names`], of a query that stands at `place`.
-pub(crate) fn table_names_at<'a>(
-    query: &'a Query,
-    place: Place,
-    f: &mut dyn FnMut(&'a str, Place, Pos),
-) {
+pub fn table_names_at<'a>(query: &'a Query, place: Place, f: &mut dyn FnMut(&'a str, Place, Pos)) {
     Walk {
         hidden: Vec::new(),
         place,
@@ -235,7 +231,7 @@ impl<'a> Walk<'a, '_> {
 
 impl Expr {
     /// Calls `f` on each expression directly below this one, subqueries left out.
-    pub(crate) fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+    pub fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match &self.node {
             Node::Null
             | Node::Bool(_)
@@ -327,7 +323,7 @@ impl Expr {
 }
 
 impl Call {
-    pub(crate) fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+    pub fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         self.args.iter().for_each(&mut *f);
         self.order.iter().for_each(|o| f(&o.expr));
         self.filter.iter().for_each(&mut *f);

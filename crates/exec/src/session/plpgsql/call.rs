@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use throng_sql::bind::{self, BodyResult, body_error};
 use throng_sql::catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
-use throng_sql::parse::ast::DoBlock;
-use throng_sql::plpgsql::{Code, Held, Rows, Signature, Target};
 use throng_sql::query::RelColumn;
+use throng_syntax::parse::ast::DoBlock;
+use throng_syntax::plpgsql::{Code, Held, Rows, Signature, Target};
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::sqltype::{format_type, made};

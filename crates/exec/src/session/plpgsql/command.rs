@@ -3,9 +3,9 @@
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
-use throng_sql::parse::ast::DoBlock;
 use throng_sql::query::RelColumn;
 use throng_sql::settings::Scope;
+use throng_syntax::parse::ast::DoBlock;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use throng_sql::expr::{Expr, Place};
 use throng_sql::func::length::gather;
-use throng_sql::plpgsql::Slot;
+use throng_syntax::plpgsql::Slot;
 use throng_types::{Array, Datum, Oid, Result};
 
 use super::super::Session;

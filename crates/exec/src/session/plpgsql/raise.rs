@@ -1,6 +1,6 @@
 //! RAISE and ASSERT.
 
-use throng_sql::plpgsql::{Level, Raise, RaiseOption, states_named};
+use throng_syntax::plpgsql::{Level, Raise, RaiseOption, states_named};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlState};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use throng_sql::bind::{self, RowShape};
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::plan::{PlannedStatement, StatementTag};
-use throng_sql::plpgsql::{Destination, Dynamic, Rows, Source, SourceId};
 use throng_sql::query::RelColumn;
+use throng_syntax::plpgsql::{Destination, Dynamic, Rows, Source, SourceId};
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
@@ -368,7 +368,7 @@ impl Session {
         m: &mut Machine,
         dynamic: &Dynamic,
     ) -> Result<(String, Vec<Datum>, Vec<SqlType>)> {
-        let held = throng_sql::plpgsql::Held {
+        let held = throng_syntax::plpgsql::Held {
             ty: SqlType::TEXT,
             domain: None,
         };

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use throng_sql::bind;
 use throng_sql::expr::Expr;
-use throng_sql::plpgsql::{Caught, Code, Destination, Diagnostic, Handler, Held, Op, Slot, Target};
+use throng_syntax::plpgsql::{
+    Caught, Code, Destination, Diagnostic, Handler, Held, Op, Slot, Target,
+};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlState, SqlType, oid};
 

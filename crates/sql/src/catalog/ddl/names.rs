@@ -4,7 +4,7 @@ use throng_types::Oid;
 
 use super::Run;
 use crate::catalog::{Catalog, RoutineKind};
-use crate::parse::quote_ident;
+use throng_syntax::parse::quote_ident;
 
 /// `name1_name2_label`, cut to what fits by shortening the longer of the first two.
 pub(in crate::catalog) fn object_name(name1: &str, name2: &str, label: &str) -> String {
@@ -115,8 +115,8 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
 /// The text of a CHECK after a column or the table was renamed. Only names that stand where a
 /// column can are changed.
 pub(super) fn rename_in_text(text: &str, table: (&str, &str), column: (&str, &str)) -> String {
-    use crate::parse::Symbol;
-    let Ok(symbols) = crate::parse::symbols(text) else {
+    use throng_syntax::parse::Symbol;
+    let Ok(symbols) = throng_syntax::parse::symbols(text) else {
         return text.to_string();
     };
     let named = |s: &Symbol, name: &str| s.name.as_deref() == Some(name);

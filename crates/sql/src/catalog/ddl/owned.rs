@@ -9,7 +9,7 @@ use super::grant::column_name;
 use crate::catalog::acl::{self, Revoke, Update, right};
 use crate::catalog::{AclItem, Catalog, Object, builtin};
 use crate::command::{RoutineWord, Target, TargetKind};
-use crate::parse::quote_ident;
+use throng_syntax::parse::quote_ident;
 
 /// Whose an object is, and what. Indexes and constraints are their tables'.
 fn owner_and_kind(object: &Object) -> Option<(Oid, TargetKind)> {

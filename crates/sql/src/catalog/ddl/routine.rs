@@ -129,7 +129,7 @@ impl Run<'_> {
     /// function.
     pub(super) fn callers_of(&self, def: &RoutineDef) -> (Vec<(Oid, u16)>, Vec<Oid>) {
         let calls = |text: &str| {
-            crate::parse::symbols(text).is_ok_and(|symbols| {
+            throng_syntax::parse::symbols(text).is_ok_and(|symbols| {
                 symbols.windows(2).any(|pair| {
                     pair[0].name.as_deref() == Some(def.name.as_str()) && pair[1].text == "("
                 })

@@ -181,7 +181,7 @@ fn members_may_do_what_owners_may() {
          create table t (a int); alter table t owner to owner;",
     );
     let sql = "drop table t";
-    let parsed = crate::parse::parse(sql).unwrap();
+    let parsed = throng_syntax::parse::parse(sql).unwrap();
     let as_role = |bench: &Workbench, name: &str| {
         let role = bench.catalog.role_by_name(name).unwrap().oid;
         bench

@@ -313,7 +313,7 @@ impl Run<'_> {
             return vec![];
         };
         let mentions = |text: &str| {
-            crate::parse::symbols(text)
+            throng_syntax::parse::symbols(text)
                 .is_ok_and(|symbols| symbols.iter().any(|s| named(s.text, &def.name)))
         };
         self.constraints_saying(&def.name)
@@ -326,7 +326,7 @@ impl Run<'_> {
 
 /// Whether a symbol is this name, quoted or not.
 fn named(symbol: &str, name: &str) -> bool {
-    symbol == name || symbol == crate::parse::quote_ident(name)
+    symbol == name || symbol == throng_syntax::parse::quote_ident(name)
 }
 
 /// A place for a new value at index `at`: after the last, before the first, or halfway between its

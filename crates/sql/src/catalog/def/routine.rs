@@ -1,48 +1,12 @@
 //! Functions and procedures that users made.
 
 use serde::{Deserialize, Serialize};
+pub use throng_syntax::vocabulary::{ArgMode, RoutineKind};
 use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType, oid};
 
 use super::{ViewUse, id};
 use crate::func::Volatility;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RoutineKind {
-    Function,
-    Procedure,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ArgMode {
-    In,
-    Out,
-    InOut,
-    Variadic,
-    /// A column of RETURNS TABLE.
-    Table,
-}
-
-impl ArgMode {
-    /// A call gives a value for it.
-    pub fn is_input(self) -> bool {
-        matches!(self, ArgMode::In | ArgMode::InOut | ArgMode::Variadic)
-    }
-    /// It is a part of the result.
-    pub fn is_output(self) -> bool {
-        matches!(self, ArgMode::Out | ArgMode::InOut | ArgMode::Table)
-    }
-    /// As `pg_proc.proargmodes` has it.
-    pub fn letter(self) -> u8 {
-        match self {
-            ArgMode::In => b'i',
-            ArgMode::Out => b'o',
-            ArgMode::InOut => b'b',
-            ArgMode::Variadic => b'v',
-            ArgMode::Table => b't',
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArgDef {

@@ -1,22 +1,10 @@
 //! Triggers.
 
 use serde::{Deserialize, Serialize};
+pub use throng_syntax::vocabulary::{Enabled, fires};
 use throng_types::Oid;
 
 use super::{Deferral, id};
-
-/// The bits of `pg_trigger.tgtype`, which say when a trigger's function runs.
-pub mod fires {
-    pub const ROW: i16 = 1;
-    pub const BEFORE: i16 = 1 << 1;
-    pub const INSERT: i16 = 1 << 2;
-    pub const DELETE: i16 = 1 << 3;
-    pub const UPDATE: i16 = 1 << 4;
-    pub const TRUNCATE: i16 = 1 << 5;
-    pub const INSTEAD: i16 = 1 << 6;
-    /// BEFORE and INSTEAD OF; neither: AFTER.
-    pub const TIMING: i16 = BEFORE | INSTEAD;
-}
 
 /// A trigger of a table or a view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,30 +60,6 @@ pub struct TriggerConstraint {
     /// FROM.
     #[serde(with = "id")]
     pub other: Option<Oid>,
-}
-
-/// In which sessions a trigger runs, as `session_replication_role` says what a session is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Enabled {
-    /// In all that do not replay others' changes.
-    #[default]
-    Origin,
-    Disabled,
-    /// In those that do.
-    Replica,
-    Always,
-}
-
-impl Enabled {
-    /// As `pg_trigger.tgenabled` has it.
-    pub fn letter(self) -> u8 {
-        match self {
-            Enabled::Origin => b'O',
-            Enabled::Disabled => b'D',
-            Enabled::Replica => b'R',
-            Enabled::Always => b'A',
-        }
-    }
 }
 
 impl TriggerDef {

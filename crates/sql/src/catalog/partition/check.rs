@@ -7,7 +7,7 @@ use super::bounds::Bounds;
 use super::{Edge, Keys, PartitionBound, RangeEnd};
 use crate::catalog::{Catalog, TableDef};
 use crate::func::EvalContext;
-use crate::parse::quote_literal;
+use throng_syntax::parse::quote_literal;
 
 /// What of a bound is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

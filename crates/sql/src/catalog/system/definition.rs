@@ -8,7 +8,7 @@ use crate::catalog::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
     builtin,
 };
-use crate::parse::{quote_ident, quote_literal};
+use throng_syntax::parse::{quote_ident, quote_literal};
 
 /// A constraint, default or rule that has no object of its own, made a number: no oid is given out
 /// from there on. Two columns share one only where their tables' oids are 2^19 apart.
@@ -162,8 +162,8 @@ pub fn index_column(catalog: &Catalog, index: &IndexDef, position: usize) -> Opt
 
 /// An expression as an index's column: in parentheses unless it is a call.
 fn index_expr(text: &str) -> String {
-    use crate::parse::ast::Node;
-    let call = crate::parse::parse_expr(text).is_ok_and(|ast| {
+    use throng_syntax::parse::ast::Node;
+    let call = throng_syntax::parse::parse_expr(text).is_ok_and(|ast| {
         matches!(
             ast.node,
             Node::Call(_) | Node::Coalesce(_) | Node::MinMax { .. } | Node::NullIf(..)

@@ -5,7 +5,7 @@ use throng_types::{Oid, oid};
 
 use super::routine::{Procedure, procedure};
 use crate::func::{Volatility, function_by_oid, named};
-use crate::parse::{quote_ident, quote_literal};
+use throng_syntax::parse::{quote_ident, quote_literal};
 
 /// An argument's name and a space; nothing where it has none.
 fn name_of(name: &str) -> String {

@@ -11,7 +11,7 @@ use crate::catalog::{
     Catalog, ConstraintDef, FkAction, Relation, TableDef, TriggerDef, builtin, fires,
 };
 use crate::func::function_by_oid;
-use crate::parse::{quote_ident, quote_literal};
+use throng_syntax::parse::{quote_ident, quote_literal};
 
 /// How a definition is written.
 pub struct Written<'a> {

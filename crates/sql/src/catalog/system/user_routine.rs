@@ -7,8 +7,8 @@ use throng_types::{Array, Datum, Oid, SqlType, oid};
 use super::{Rows, row};
 use crate::catalog::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
 use crate::func::Volatility;
-use crate::parse::{quote_ident, quote_literal};
 use crate::settings::{self, value::split_names};
+use throng_syntax::parse::{quote_ident, quote_literal};
 
 /// The language SQL, as `pg_language` numbers it.
 pub(super) const SQL: Oid = Oid(14);

@@ -11,6 +11,7 @@ mod populate;
 mod table;
 
 pub use table::{Column, Plan, TableSpec};
+pub use throng_syntax::vocabulary::{JsonKind, JsonPathOp, Wrapper};
 
 use super::{Body, EvalContext, EvalResult, Function, Volatility};
 use serde::{Deserialize, Serialize};
@@ -18,42 +19,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Text, oid};
-
-/// What `IS JSON` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum JsonKind {
-    /// Nothing said.
-    Any,
-    Value,
-    Array,
-    Object,
-    Scalar,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wrapper {
-    Unspecified,
-    Without,
-    Conditional,
-    Unconditional,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum JsonPathOp {
-    Exists,
-    Value,
-    Query,
-}
-
-impl JsonPathOp {
-    pub fn name(self) -> &'static str {
-        match self {
-            JsonPathOp::Exists => "JSON_EXISTS",
-            JsonPathOp::Value => "JSON_VALUE",
-            JsonPathOp::Query => "JSON_QUERY",
-        }
-    }
-}
 
 /// What ON EMPTY and ON ERROR give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -121,17 +121,17 @@ pub fn find(
             }),
             behavior => instead(ctx, behavior, "ON EMPTY", spec, args),
         },
-        Came::Failed(e) => match spec.on_error.unwrap_or(spec.op.otherwise()) {
+        Came::Failed(e) => match spec.on_error.unwrap_or(Behavior::otherwise(spec.op)) {
             Behavior::Error => Err(e),
             behavior => instead(ctx, behavior, "ON ERROR", spec, args),
         },
     }
 }
 
-impl JsonPathOp {
+impl Behavior {
     /// What ON ERROR gives where nothing is written.
-    pub fn otherwise(self) -> Behavior {
-        match self {
+    pub fn otherwise(op: JsonPathOp) -> Behavior {
+        match op {
             JsonPathOp::Exists => Behavior::False,
             _ => Behavior::Null,
         }

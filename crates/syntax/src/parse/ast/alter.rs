@@ -70,7 +70,7 @@ pub enum AlterAction {
     ValidateConstraint(String),
     AlterConstraint {
         name: String,
-        said: crate::catalog::DeferralSaid,
+        said: crate::vocabulary::DeferralSaid,
     },
     EnableTrigger(EnableTrigger),
     SetOptions(Vec<(String, String)>),

@@ -6,7 +6,7 @@ use super::{Expr, Name, Pos, Statement};
 pub struct Copy {
     pub subject: CopySubject,
     pub from: bool,
-    pub target: crate::command::CopyTarget,
+    pub target: crate::vocabulary::CopyTarget,
     pub options: Vec<CopyOption>,
     pub filter: Option<Expr>,
 }

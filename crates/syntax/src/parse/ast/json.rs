@@ -1,7 +1,7 @@
 //! SQL/JSON as it is written.
 
 use super::{Call, Expr, Pos, Query, TypeName};
-pub use crate::func::sqljson::{JsonKind, JsonPathOp, Wrapper};
+pub use crate::vocabulary::{JsonKind, JsonPathOp, Wrapper};
 
 /// `FORMAT JSON [ENCODING …]`
 #[derive(Clone, Debug, PartialEq)]
@@ -178,7 +178,7 @@ impl JsonNode {
     }
 
     /// The query of `JSON_ARRAY(SELECT …)`.
-    pub(crate) fn query(&self) -> Option<&Query> {
+    pub fn query(&self) -> Option<&Query> {
         match self {
             JsonNode::ArrayQuery { query, .. } => Some(query),
             _ => None,
@@ -186,7 +186,7 @@ impl JsonNode {
     }
 
     /// Calls `f` on each expression directly below, subqueries left out.
-    pub(crate) fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+    pub fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             JsonNode::Parse { value, .. } | JsonNode::Serialize { value, .. } => f(&value.expr),
             JsonNode::Scalar(arg) | JsonNode::Is { arg, .. } => f(arg),

@@ -1,8 +1,8 @@
 //! Functions and procedures that users make, as written.
 
 use super::{Expr, Name, ObjectChange, Parsed, Pos, Source, TypeName};
-pub use crate::catalog::{ArgMode, RoutineKind};
-pub use crate::func::Volatility;
+pub use crate::vocabulary::Volatility;
+pub use crate::vocabulary::{ArgMode, RoutineKind};
 
 /// `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +98,25 @@ pub enum RoutineWord {
     Aggregate,
 }
 
+impl RoutineWord {
+    pub fn kind(self) -> Option<RoutineKind> {
+        match self {
+            RoutineWord::Function => Some(RoutineKind::Function),
+            RoutineWord::Procedure => Some(RoutineKind::Procedure),
+            RoutineWord::Routine | RoutineWord::Aggregate => None,
+        }
+    }
+
+    pub fn noun(self) -> &'static str {
+        match self {
+            RoutineWord::Function => "function",
+            RoutineWord::Procedure => "procedure",
+            RoutineWord::Routine => "routine",
+            RoutineWord::Aggregate => "aggregate",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoutineChange {
     Object(ObjectChange),
@@ -114,15 +133,24 @@ pub struct ColumnDefinition {
 /// What SET gives a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetTo {
-    Value(String),
+    /// One, or those of a list.
+    Values(Vec<String>),
+    /// TIME ZONE INTERVAL, with the interval's modifier.
+    ZoneInterval(String, i32),
     /// DEFAULT, or RESET.
     Default,
     /// FROM CURRENT: what it is now.
     Current,
 }
 
+impl From<String> for SetTo {
+    fn from(value: String) -> SetTo {
+        SetTo::Values(vec![value])
+    }
+}
+
 impl From<Option<String>> for SetTo {
     fn from(value: Option<String>) -> SetTo {
-        value.map_or(SetTo::Default, SetTo::Value)
+        value.map_or(SetTo::Default, SetTo::from)
     }
 }

@@ -1,7 +1,7 @@
 //! The syntax tree of triggers.
 
 use super::{Name, Source};
-use crate::catalog::{Deferral, Enabled};
+use crate::vocabulary::{Deferral, Enabled};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TriggerStatement {
@@ -13,7 +13,7 @@ pub enum TriggerStatement {
 pub struct CreateTrigger {
     pub or_replace: bool,
     pub name: String,
-    /// [`crate::catalog::fires`].
+    /// [`crate::vocabulary::fires`].
     pub fires: i16,
     /// UPDATE OF.
     pub columns: Vec<String>,
