@@ -308,7 +308,7 @@ impl Execution {
     pub fn evaluate<T>(
         &mut self,
         env: Env<'_>,
-        f: impl FnOnce(&'static Plan, &mut Cx) -> Step<T>,
+        f: impl FnOnce(&Plan, &mut Cx) -> Step<T>,
     ) -> Step<T> {
         let plan = self.current(self.static_plan());
         f(plan, &mut Cx::new(env, &mut self.memory))
@@ -316,7 +316,7 @@ impl Execution {
 }
 
 /// Makes the operator of a node, its inputs included.
-pub fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
+pub(super) fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
     stack::check()?;
     if cx.parts.contains(&plan.id) {
         // What it did is counted where it runs.
@@ -486,7 +486,7 @@ fn depends_on_outer(plan: &Plan) -> bool {
 }
 
 /// A value for each of `exprs` over `row`.
-pub fn evaluate_all(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx, out: &mut Row) -> Step<()> {
+pub fn evaluate_all(exprs: &[Expr], row: &[Datum], cx: &mut Cx, out: &mut Row) -> Step<()> {
     out.clear();
     for expr in exprs {
         out.push(super::eval::eval(expr, row, cx)?);

@@ -17,7 +17,7 @@ use throng_types::{Datum, Error, Oid, Result, Tid};
 use super::conflict::{self, Settled};
 use super::foreign::ForeignKeys;
 use super::partition::{
-    Place, Places, complete_leaf, leaf_of, leaf_or_error, must_take, place_of, still_takes,
+    LeafOf, Place, Places, complete_leaf, leaf_or_error, must_take, place_of, still_takes,
 };
 use super::trigger::{Named, Triggers};
 use super::{Context, Target, check_views, complete_row, give, insert_row, push_system};
@@ -94,8 +94,7 @@ impl Arrivals<'_> {
             must_take(&leaf.table, own, cx.env.catalog, cx).await?;
             *row = leaf.row_of_top(own, row.len());
         }
-        let of_plan = |plan| leaf_of(plan, at);
-        complete_leaf(execution, cx, &leaf.table, own, of_plan).await?;
+        complete_leaf(execution, cx, &leaf.table, own, LeafOf::Routing(at)).await?;
         leaf.give_computed(own, row);
         Ok(true)
     }

@@ -28,7 +28,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::arrival::{push_new, set_by};
-use super::partition::{Place, complete_leaf, leaf_of, leaf_or_error, place_of, read_row};
+use super::partition::{LeafOf, Place, complete_leaf, leaf_or_error, place_of, read_row};
 use super::row::{conflict_with, enter_unless, is_unique_for};
 use super::trigger::{self, Named, Updated};
 use super::{Context, Target, check_views, complete_row, evaluate, store_row, store_update};
@@ -163,8 +163,7 @@ impl Upsert<'_> {
                 }
                 stays(execution, (routing, at), &new, cx).await?;
                 let own = own.insert(leaf.row(&new));
-                let of_plan = |plan| leaf_of(plan, at);
-                complete_leaf(execution, cx, &leaf.table, own, of_plan).await?;
+                complete_leaf(execution, cx, &leaf.table, own, LeafOf::Routing(at)).await?;
                 leaf.give_computed(own, &mut new);
             }
         }

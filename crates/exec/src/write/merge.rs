@@ -584,8 +584,7 @@ impl Merging<'_, '_> {
             let MergeWrite::Update(set) = &node.actions[place].write else {
                 return Ok(Vec::new());
             };
-            let value =
-                |(attnum, expr): &'static (u16, Expr)| Ok((*attnum, eval(expr, input, cx)?));
+            let value = |(attnum, expr): &(u16, Expr)| Ok((*attnum, eval(expr, input, cx)?));
             set.iter().map(value).collect::<Step<Vec<_>>>()
         })
         .await

@@ -249,7 +249,7 @@ fn one((count, keys): (u64, ForeignKeys)) -> (u64, Vec<ForeignKeys>) {
 async fn evaluate<T>(
     execution: &mut Execution,
     cx: &Context<'_>,
-    mut f: impl FnMut(&'static Plan, &mut Cx) -> Step<T>,
+    mut f: impl FnMut(&Plan, &mut Cx) -> Step<T>,
 ) -> Result<T> {
     let env = cx.env;
     let mut patience = Patience::default();
@@ -280,7 +280,7 @@ async fn give(
     }
     let mut out = Row::new();
     evaluate(execution, cx, |plan, cx| {
-        let exprs: &'static [Expr] = match &plan.node {
+        let exprs: &[Expr] = match &plan.node {
             Node::Insert(node) => &node.returning,
             Node::Update(node) => &node.returning,
             Node::Delete(node) => &node.returning,
@@ -312,7 +312,7 @@ async fn complete_row(
 /// Sets the columns that are computed from a row's others.
 async fn compute(execution: &mut Execution, cx: &Context<'_>, row: &mut [Datum]) -> Result<()> {
     let generated = evaluate(execution, cx, |plan, cx| {
-        let generated: &'static [(u16, Expr)] = match &plan.node {
+        let generated: &[(u16, Expr)] = match &plan.node {
             Node::Insert(node) => &node.generated,
             Node::Update(node) => &node.generated,
             Node::Merge(node) => &node.generated,
@@ -348,7 +348,7 @@ async fn check(
     of_views: bool,
 ) -> Result<()> {
     let failed = failed_check(execution, cx, row, |plan| {
-        let checks: &'static [CheckExpr] = match &plan.node {
+        let checks: &[CheckExpr] = match &plan.node {
             Node::Insert(node) => &node.checks,
             Node::Update(node) => &node.checks,
             Node::Merge(node) => &node.checks,
@@ -365,22 +365,22 @@ async fn check(
     .await?;
     match failed {
         None => Ok(()),
-        Some(check) => Err(row::violation(def, check.of, &check.name, row, cx.env)),
+        Some((of, name)) => Err(row::violation(def, of, &name, row, cx.env)),
     }
 }
 
-/// The first of some checks that a row breaks.
+/// The first of some checks that a row breaks, by its kind and name.
 async fn failed_check(
     execution: &mut Execution,
     cx: &Context<'_>,
     row: &[Datum],
-    checks: impl Fn(&'static Plan) -> &'static [CheckExpr],
-) -> Result<Option<&'static CheckExpr>> {
+    checks: impl Fn(&Plan) -> &[CheckExpr],
+) -> Result<Option<(CheckOf, String)>> {
     evaluate(execution, cx, |plan, cx| {
         for check in checks(plan) {
             // A check that is NULL is satisfied.
             if eval(&check.expr, row, cx)? == Datum::Bool(false) {
-                return Ok(Some(check));
+                return Ok(Some((check.of, check.name.clone())));
             }
         }
         Ok(None)
@@ -653,7 +653,7 @@ impl Compute {
     /// Their values over `row`.
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<Row> {
         let mut out = Row::new();
-        let mut compute = |plan: &'static Plan, cx: &mut Cx| {
+        let mut compute = |plan: &Plan, cx: &mut Cx| {
             let Node::Values { rows } = &plan.node else {
                 return Ok(());
             };

@@ -49,9 +49,9 @@ pub enum Found {
 
 /// Finds a row's leaf; `key` computes a key's values.
 fn find(
-    key: &mut dyn FnMut(&'static [Expr]) -> Step<Vec<Datum>>,
-    within: &'static [Level],
-    divisions: &'static [Division],
+    key: &mut dyn FnMut(&[Expr]) -> Step<Vec<Datum>>,
+    within: &[Level],
+    divisions: &[Division],
 ) -> Step<Found> {
     for level in within {
         let values = key(&level.key)?;
@@ -77,7 +77,7 @@ fn find(
     }
 }
 
-fn routing_of(plan: &'static Plan) -> Option<&'static Routing> {
+fn routing_of(plan: &Plan) -> Option<&Routing> {
     match &plan.node {
         Node::Insert(node) => node.routing.as_deref(),
         Node::Update(node) => node.routing.as_deref(),
@@ -96,13 +96,13 @@ pub(super) async fn place_of(
         let Some(routing) = routing_of(plan) else {
             return Ok(Found::Leaf(0));
         };
-        let mut key = |exprs: &'static [Expr]| values(exprs, row, cx);
+        let mut key = |exprs: &[Expr]| values(exprs, row, cx);
         find(&mut key, &routing.within, routing.divisions())
     })
     .await
 }
 
-fn values(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx) -> Step<Vec<Datum>> {
+fn values(exprs: &[Expr], row: &[Datum], cx: &mut Cx) -> Step<Vec<Datum>> {
     exprs.iter().map(|e| eval(e, row, cx)).collect()
 }
 
@@ -384,11 +384,11 @@ pub(super) async fn complete_leaf(
     cx: &Context<'_>,
     def: &TableDef,
     own: &mut [Datum],
-    leaf: impl Fn(&'static Plan) -> Option<&'static Leaf>,
+    leaf: LeafOf,
 ) -> Result<()> {
     let computed = evaluate(execution, cx, |plan, cx| {
-        let generated = leaf(plan).map_or(&[][..], |leaf| &leaf.generated);
-        let value = |(attnum, expr): &'static (u16, Expr)| Ok((*attnum, eval(expr, own, cx)?));
+        let generated = leaf.find(plan).map_or(&[][..], |leaf| &leaf.generated);
+        let value = |(attnum, expr): &(u16, Expr)| Ok((*attnum, eval(expr, own, cx)?));
         generated.iter().map(value).collect::<Step<Vec<_>>>()
     })
     .await?;
@@ -396,16 +396,38 @@ pub(super) async fn complete_leaf(
         own[usize::from(attnum) - 1] = value;
     }
     row::check_not_null(def, own, cx.env)?;
-    let checks = |plan| leaf(plan).map_or(&[][..], |leaf| &leaf.checks);
-    match failed_check(execution, cx, own, checks).await? {
+    let failed = failed_check(execution, cx, own, |plan| {
+        leaf.find(plan).map_or(&[][..], |leaf| &leaf.checks)
+    });
+    match failed.await? {
         None => Ok(()),
-        Some(check) => Err(row::check_violation(def, &check.name, own, cx.env)),
+        Some((_, name)) => Err(row::check_violation(def, &name, own, cx.env)),
     }
 }
 
-/// A leaf that rows are routed to.
-pub(super) fn leaf_of(plan: &'static Plan, at: usize) -> Option<&'static Leaf> {
-    routing_of(plan).and_then(|routing| routing.known_leaf(at))
+/// A leaf of the plan that is run.
+#[derive(Clone, Copy)]
+pub(super) enum LeafOf {
+    /// One that rows are routed to.
+    Routing(usize),
+    /// A member of the family that is written to.
+    Family(usize),
+}
+
+impl LeafOf {
+    fn find(self, plan: &Plan) -> Option<&Leaf> {
+        match self {
+            LeafOf::Routing(at) => routing_of(plan)?.known_leaf(at),
+            LeafOf::Family(at) => {
+                let family = match &plan.node {
+                    Node::Update(node) => node.family.as_deref(),
+                    Node::Merge(node) => node.family.as_deref(),
+                    _ => None,
+                };
+                Some(&family?.members.get(at)?.leaf)
+            }
+        }
+    }
 }
 
 /// Which member a row of the input is of; none where an outer join has no row here.
@@ -602,9 +624,9 @@ pub(super) async fn put(
         Some(routing) if !stays => routing.leaf(goes_to, cx.env.catalog, cx.env.eval)?,
         _ => &member.leaf,
     };
-    let of_plan = |plan| match stays {
-        true => leaf_of_member(plan, at),
-        false => leaf_of(plan, goes_to),
+    let of_plan = match stays {
+        true => LeafOf::Family(at),
+        false => LeafOf::Routing(goes_to),
     };
     let outcome = if stays {
         complete_leaf(execution, cx, &next.table, &mut own, of_plan).await?;
@@ -721,16 +743,6 @@ fn may_leave(leaf: &TableDef, cx: &Context<'_>) -> Result<()> {
             name(root)
         ))),
     }
-}
-
-/// A member of the family that is written to.
-fn leaf_of_member(plan: &'static Plan, at: usize) -> Option<&'static Leaf> {
-    let family = match &plan.node {
-        Node::Update(node) => node.family.as_deref(),
-        Node::Merge(node) => node.family.as_deref(),
-        _ => None,
-    };
-    Some(&family?.members.get(at)?.leaf)
 }
 
 pub(super) async fn delete(
