@@ -207,6 +207,7 @@ def main():
         statements = drawn(random.Random(seed + stories), arguments.length, arguments.sessions)
         found = tell(sides, statements, left)
         if found:
+            print(f"seed {seed + stories} differs at statement {found[0]}: {found[1]}", flush=True)
             short = shortened(sides, statements[:found[0] + 1], left)
             _, (ours, theirs) = tell(sides, short, left) or found
             print(f"seed {seed + stories}:", *(f"  {who}: {sql};" for who, sql in short), f"ours:   {ours}", f"theirs: {theirs}", sep="\n")

@@ -59,7 +59,7 @@ impl Attribute {
 
 /// A column's values in an extent's rows, with the pages' LSNs when they were taken out.
 #[derive(Clone)]
-pub struct Kept {
+pub struct CachedColumn {
     pub values: ArrayRef,
     pub lsns: Arc<[Lsn]>,
 }
@@ -74,7 +74,7 @@ type Key = (Extent, Attribute);
 
 struct Entry {
     key: Key,
-    kept: Kept,
+    kept: CachedColumn,
     bytes: usize,
     /// How many more newcomers it outlasts.
     patience: u8,
@@ -126,12 +126,12 @@ impl ColumnCache {
     }
 
     /// What is kept of these columns, whatever has become of the pages since.
-    pub fn get(&self, extent: Extent, attributes: &[Attribute]) -> Vec<Option<Kept>> {
+    pub fn get(&self, extent: Extent, attributes: &[Attribute]) -> Vec<Option<CachedColumn>> {
         let mut shard = self.shard(extent);
         attributes.iter().map(|a| shard.get((extent, *a))).collect()
     }
 
-    pub fn put(&self, extent: Extent, attribute: Attribute, kept: Kept) {
+    pub fn put(&self, extent: Extent, attribute: Attribute, kept: CachedColumn) {
         self.shard(extent).put((extent, attribute), kept);
     }
 
@@ -148,13 +148,13 @@ impl ColumnCache {
 }
 
 impl Shard {
-    fn get(&mut self, key: Key) -> Option<Kept> {
+    fn get(&mut self, key: Key) -> Option<CachedColumn> {
         let entry = &mut self.entries[*self.places.get(&key)?];
         entry.patience = PATIENCE;
         Some(entry.kept.clone())
     }
 
-    fn put(&mut self, key: Key, kept: Kept) {
+    fn put(&mut self, key: Key, kept: CachedColumn) {
         let bytes = kept.values.get_array_memory_size() + OVERHEAD;
         if let Some(at) = self.places.get(&key) {
             self.remove(*at);
@@ -221,8 +221,8 @@ mod tests {
         }
     }
 
-    fn kept(value: i32, values: usize, lsn: u64) -> Kept {
-        Kept {
+    fn kept(value: i32, values: usize, lsn: u64) -> CachedColumn {
+        CachedColumn {
             values: Arc::new(Int32Array::from(vec![value; values])),
             lsns: vec![Lsn(lsn)].into(),
         }

@@ -34,8 +34,8 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::column::{ColumnBuilder, Kind, Reader};
-use crate::few::FewGroups;
-use crate::stage::{Batches, PlanRef, Step, theirs};
+use crate::execution_node::{Batches, PlanRef, Step, theirs};
+use crate::small_groups::FewGroups;
 use crate::table::{Accumulator, Budget, GroupPlan, Stepping, Table};
 use crate::vector::assemble;
 

@@ -23,12 +23,12 @@ use throng_sql::query::JoinKind;
 use throng_types::{Result, SqlType};
 
 use crate::column::{self, Kind};
+use crate::datafusion_plan::{JoinBy, PlanBuilder, kinds_of, one_partition, refused};
+use crate::execution_node::{PlanRef, StageExec, theirs};
 use crate::keys::KeyPlan;
-use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
+use crate::runtime_filter::{self, GatherStep, Gathered, RuntimeFilter};
 use crate::scan::SievedBy;
-use crate::sieve::{self, GatherStep, Gathered, Sieve};
-use crate::stage::{PlanRef, StageExec, theirs};
-use crate::steps::KeyUse;
+use crate::small_nodes::KeyUse;
 use crate::vector::Program;
 
 /// Whether the table is made of the left side: where only whether there is a partner matters, that
@@ -62,7 +62,7 @@ fn exchanged(kind: JoinKind) -> JoinType {
     }
 }
 
-impl Layout {
+impl PlanBuilder {
     pub fn join(&self, join: &HashJoin) -> Result<PlanRef> {
         let (left_types, right_types) = (&join.left.types, &join.right.types);
         let on_left = builds_left(join);
@@ -150,7 +150,11 @@ impl Layout {
 
     /// The keys, by their places, that are to be gathered on the side that the table is made of,
     /// for scans under the other side.
-    fn sieves(&self, join: &HashJoin, on_left: bool) -> Result<Vec<(usize, Kind, Arc<Sieve>)>> {
+    fn sieves(
+        &self,
+        join: &HashJoin,
+        on_left: bool,
+    ) -> Result<Vec<(usize, Kind, Arc<RuntimeFilter>)>> {
         let mut found = Vec::new();
         if !sieve::drops_unmatched(join, on_left) {
             return Ok(found);
@@ -166,7 +170,7 @@ impl Layout {
                 continue;
             };
             if let Some((scan, column)) = sieve::origin(probe, key) {
-                let sieve = Arc::new(Sieve::default());
+                let sieve = Arc::new(RuntimeFilter::default());
                 found.push((at, built, sieve.clone()));
                 self.sieve(scan, SievedBy { sieve, column });
             }
@@ -271,14 +275,14 @@ fn key_plans(join: &HashJoin) -> Result<(Keys<'_>, Keys<'_>)> {
 /// The side that the table is made of, its keys gathered on the way. `places`: where the keys are.
 fn gather(
     build: PlanRef,
-    keys: Vec<(usize, Kind, Arc<Sieve>)>,
+    keys: Vec<(usize, Kind, Arc<RuntimeFilter>)>,
     places: &[usize],
     rows: f64,
 ) -> PlanRef {
     if keys.is_empty() {
         return build;
     }
-    let key = |(at, kind, sieve): (usize, Kind, Arc<Sieve>)| Gathered {
+    let key = |(at, kind, sieve): (usize, Kind, Arc<RuntimeFilter>)| Gathered {
         sieve,
         column: places[at],
         kind,

@@ -14,7 +14,7 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::{Result, SqlType, oid};
 
 use crate::column::{Kind, Reader};
-use crate::layout::refused;
+use crate::datafusion_plan::refused;
 
 /// How values of one expression become a key column.
 #[derive(Clone, Copy, Debug)]

@@ -14,21 +14,21 @@
 //!
 //! Imported by: `server`.
 
-mod accept;
 mod cache;
 mod column;
-mod few;
+mod datafusion_plan;
+mod execution_node;
 mod group;
 mod join;
 mod kernel;
 mod keys;
-mod layout;
 mod memory;
 mod pool;
+mod runtime_filter;
 mod scan;
-mod sieve;
-mod stage;
-mod steps;
+mod small_groups;
+mod small_nodes;
+mod support;
 mod table;
 mod vector;
 

@@ -20,12 +20,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
-use crate::accept;
 use crate::cache::ColumnCache;
 use crate::column::{Kind, Reader};
-use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
+use crate::datafusion_plan::{JoinBy, PlanBuilder, kinds_of, one_partition, refused};
+use crate::execution_node::{is_exhausted, ours, theirs};
 use crate::memory::{FAN_IN, JobMemory};
-use crate::stage::{is_exhausted, ours, theirs};
+use crate::support;
 
 /// Rows handed over at once, and how many such batches may wait to be taken.
 const HANDED_ROWS: usize = 1024;
@@ -257,7 +257,7 @@ impl Run {
     async fn attempt(&mut self, join_by: JoinBy) -> DfResult<()> {
         // Each worker has several batches in hand, and a sort of them needs as much again.
         let batch_bytes = (self.memory() / (32 * self.workers)).clamp(LEAST_BATCH, LARGEST_BATCH);
-        let layout = Layout {
+        let layout = PlanBuilder {
             job: self.job.clone(),
             partitions: self.workers,
             join_by,

@@ -31,10 +31,10 @@ use throng_sql::expr::Expr;
 use throng_types::{BlockNo, Datum, Lsn, Result};
 
 use self::columns::{Columns, whole};
-use crate::cache::{Attribute, ColumnCache, Extent, Kept};
+use crate::cache::{Attribute, CachedColumn, ColumnCache, Extent};
 use crate::column::{self, Kind};
-use crate::sieve::{self, Sieve};
-use crate::stage::{Batches, PlanRef, Step, theirs};
+use crate::execution_node::{Batches, PlanRef, Step, theirs};
+use crate::runtime_filter::{self, RuntimeFilter};
 use crate::vector::{Program, arrow, assemble};
 
 /// Blocks taken at a time: enough for read-ahead and for columns worth keeping, few enough that
@@ -89,7 +89,7 @@ fn moved(mut expr: Expr, columns: &[usize]) -> Expr {
 /// A join's keys, of which a column of the scan has to be one.
 #[derive(Clone)]
 pub struct SievedBy {
-    pub sieve: Arc<Sieve>,
+    pub sieve: Arc<RuntimeFilter>,
     /// Its place among the scan's columns.
     pub column: usize,
 }
@@ -327,7 +327,11 @@ impl Part {
     }
 
     /// What the cache has of the columns, and still holds; nothing of none.
-    async fn found(&mut self, extent: Extent, blocks: Range<BlockNo>) -> Result<Vec<Option<Kept>>> {
+    async fn found(
+        &mut self,
+        extent: Extent,
+        blocks: Range<BlockNo>,
+    ) -> Result<Vec<Option<CachedColumn>>> {
         let Some(attributes) = &self.attributes else {
             return Ok(Vec::new());
         };
@@ -364,7 +368,7 @@ impl Part {
         &self,
         extent: Extent,
         lsns: Arc<[Lsn]>,
-        mut found: Vec<Option<Kept>>,
+        mut found: Vec<Option<CachedColumn>>,
     ) -> Result<Option<Vec<ArrayRef>>> {
         let Some(attributes) = &self.attributes else {
             return Ok(None);
@@ -388,7 +392,7 @@ impl Part {
         };
         let places = found.iter_mut().filter(|found| found.is_none());
         for ((place, attribute), values) in places.zip(missing).zip(made) {
-            let kept = Kept {
+            let kept = CachedColumn {
                 values,
                 lsns: lsns.clone(),
             };
@@ -519,7 +523,7 @@ impl Part {
     }
 }
 
-fn all_of(found: &[Option<Kept>]) -> Option<Vec<ArrayRef>> {
+fn all_of(found: &[Option<CachedColumn>]) -> Option<Vec<ArrayRef>> {
     if found.is_empty() {
         return None;
     }
@@ -530,7 +534,7 @@ fn all_of(found: &[Option<Kept>]) -> Option<Vec<ArrayRef>> {
 }
 
 /// Leaves what was taken out of pages that have other LSNs now.
-fn keep_those_of(found: &mut [Option<Kept>], lsns: &[Lsn]) {
+fn keep_those_of(found: &mut [Option<CachedColumn>], lsns: &[Lsn]) {
     for kept in found {
         if kept.as_ref().is_some_and(|kept| *kept.lsns != *lsns) {
             *kept = None;

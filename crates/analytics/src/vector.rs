@@ -19,7 +19,7 @@ use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::SchemaRef;
 use throng_exec::analytics::Job;
 use throng_exec::run::eval::eval;
-use throng_exec::run::{Cx, Stop};
+use throng_exec::run::{Cx, Suspension};
 use throng_sql::expr::Expr;
 use throng_types::{Datum, Error, Result};
 
@@ -160,7 +160,7 @@ pub fn truths(column: &BooleanArray) -> BooleanBuffer {
 /// One value, away from the session: nothing can be waited for.
 pub fn value(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Result<Datum> {
     eval(expr, row, cx).map_err(|stop| match stop {
-        Stop::Error(e) => e,
+        Suspension::Error(e) => e,
         _ => Error::internal("an expression stopped away from its session"),
     })
 }

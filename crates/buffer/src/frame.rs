@@ -36,8 +36,8 @@ use throng_sync::{Latch, Nodes, fetch_ahead};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{PageId, Result};
 
+use crate::free_list::FreeList;
 use crate::memory::FrameMemory;
-use crate::stock::Stock;
 use crate::table::PageTable;
 use crate::words::{self, PageWords};
 
@@ -222,7 +222,7 @@ pub(crate) struct Frames {
     frames: Box<[Frame]>,
     memory: FrameMemory,
     pub(crate) table: PageTable,
-    pub(crate) stock: std::sync::Arc<Stock>,
+    pub(crate) stock: std::sync::Arc<FreeList>,
     /// Whether somebody may keep several pages while waiting for another.
     priority: AtomicBool,
 }
@@ -251,7 +251,7 @@ impl Frames {
             frames: (0..count).map(|_| Frame::new()).collect(),
             memory: FrameMemory::reserve(count)?,
             table: PageTable::new(count),
-            stock: std::sync::Arc::new(Stock::new(count, nodes)),
+            stock: std::sync::Arc::new(FreeList::new(count, nodes)),
             priority: AtomicBool::new(false),
         };
         frames.place();

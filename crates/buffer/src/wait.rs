@@ -25,9 +25,9 @@ use throng_sync::block_on;
 use throng_types::{Error, FileId, Result};
 
 use crate::frame::Frames;
+use crate::free_list::FreeList;
 use crate::pool::{PAGE_READER, PAGE_WRITER};
 use crate::request::ReadRequest;
-use crate::stock::Stock;
 
 /// Why a restartable call stopped.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ enum Source {
         slot: Option<usize>,
     },
     Frames {
-        stock: Arc<Stock>,
+        stock: Arc<FreeList>,
         seen: u64,
     },
     Other(Pin<Box<dyn Future<Output = Result<()>> + Send>>),
@@ -91,7 +91,7 @@ impl Wait {
     }
 
     /// `seen` is the stock's epoch from before it was found empty.
-    pub(crate) fn for_frames(stock: Arc<Stock>, file: FileId, seen: u64) -> Wait {
+    pub(crate) fn for_frames(stock: Arc<FreeList>, file: FileId, seen: u64) -> Wait {
         Wait {
             event: WaitEvent::FreeFrame,
             object: Object::file(file.0),

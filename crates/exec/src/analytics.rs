@@ -22,7 +22,7 @@ use throng_sql::catalog::system::{
 };
 use throng_sql::catalog::{Catalog, IndexDef, ViewDef};
 use throng_sql::expr::Expr;
-use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+use throng_sql::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind};
 use throng_sql::io::FormatSettings;
 use throng_sql::plan::{Plan, PlannedStatement, is_fixed};
 use throng_txn::{CancelFlag, Snapshot};
@@ -85,7 +85,7 @@ pub struct SessionFacts {
 }
 
 impl SessionFacts {
-    pub fn of(host: &dyn Host) -> SessionFacts {
+    pub fn of(host: &dyn EvalHost) -> SessionFacts {
         SessionFacts {
             transaction_timestamp: host.transaction_timestamp(),
             statement_timestamp: host.statement_timestamp(),
@@ -181,7 +181,7 @@ fn unknown_here(what: &str) -> Error {
     Error::internal(format!("{what} was asked for away from its session"))
 }
 
-impl Host for SessionFacts {
+impl EvalHost for SessionFacts {
     fn transaction_timestamp(&self) -> i64 {
         self.transaction_timestamp
     }

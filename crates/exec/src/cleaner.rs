@@ -17,7 +17,7 @@ use throng_observe::{Object, WaitEvent, background, waiting};
 use throng_sql::catalog::{Catalog, TableDef, builtin};
 use throng_sql::settings::Id;
 use throng_sync::Parker;
-use throng_txn::clean::{Cleaned, CostDelay, vacuum_table};
+use throng_txn::vacuum::{Cleaned, CostDelay, vacuum_table};
 use throng_txn::{Isolation, LockMode, LockTag, SessionInfo};
 use throng_types::Result;
 

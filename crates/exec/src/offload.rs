@@ -18,7 +18,7 @@ use throng_sql::catalog::{Catalog, TypeDef};
 use throng_sql::expr::Expr;
 use throng_sql::func::length::fits;
 use throng_sql::func::{
-    Cast, EvalContext, EvalResult, EvalStop, Function, Host, ObjectKind, Operator, SetFn,
+    Cast, EvalContext, EvalHost, EvalResult, EvalStop, Function, ObjectKind, Operator, SetFn,
     SetIterator,
 };
 use throng_txn::CancelFlag;
@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 use crate::placement::Placement;
 use crate::run::context::Env;
 use crate::run::routine::CallPlace;
-use crate::run::{Cx, Step, Stop};
+use crate::run::{Cx, Step, Suspension};
 use crate::session::Effect;
 
 /// A tenth of an event loop's weight: nobody's statement stands still while the loops have all to
@@ -217,7 +217,7 @@ impl Ending {
         let (compute, value) = (Box::new(compute), Arc::default());
         self.0 = Some(Arc::clone(&value));
         let end = LongEnd { compute, value };
-        Err(Stop::Long(Box::new(Long::End(end))))
+        Err(Suspension::Long(Box::new(Long::End(end))))
     }
 }
 
@@ -293,8 +293,8 @@ fn found(callee: Callee, args: &[Datum], site: Site<'_>, cx: &Cx) -> Option<Outc
 }
 
 #[cold]
-fn long(callee: Callee, args: &[Datum], site: Site<'_>) -> Stop {
-    Stop::Long(Box::new(Long::Call(LongCall {
+fn long(callee: Callee, args: &[Datum], site: Site<'_>) -> Suspension {
+    Suspension::Long(Box::new(Long::Call(LongCall {
         callee,
         args: args.to_vec(),
         place: site.place(),
@@ -565,7 +565,7 @@ impl Outside {
     }
 }
 
-impl Host for Outside {
+impl EvalHost for Outside {
     fn transaction_timestamp(&self) -> i64 {
         self.transaction
     }

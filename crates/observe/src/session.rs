@@ -204,7 +204,7 @@ impl Wake for SessionWaker {
 }
 
 /// While a session runs on this thread; undone also when it panics.
-struct Running<'a> {
+struct RunningTask<'a> {
     slot: &'static Slot,
     since: u64,
     /// Where the session's waits go back to.
@@ -213,8 +213,8 @@ struct Running<'a> {
     before: Option<Arc<SessionWaits>>,
 }
 
-impl<'a> Running<'a> {
-    fn enter(home: &'a mut Option<Arc<SessionWaits>>) -> Running<'a> {
+impl<'a> RunningTask<'a> {
+    fn enter(home: &'a mut Option<Arc<SessionWaits>>) -> RunningTask<'a> {
         let slot = slots::mine_current();
         let tracking = slots::is_tracking();
         let since = if tracking { now_nanos() } else { 0 };
@@ -226,7 +226,7 @@ impl<'a> Running<'a> {
             slot.since.store(since, Ordering::Relaxed);
             note_run(waits.pid);
         }
-        Running {
+        RunningTask {
             slot,
             since,
             before: CURRENT.replace(home.take()),
@@ -271,7 +271,7 @@ fn count_queueing(slot: &Slot, queued: u64, waits: &SessionWaits) {
     record_held(WaitEvent::CoreQueue, object, queued - blocked, Holder::NONE);
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningTask<'_> {
     fn drop(&mut self) {
         if self.since != 0 {
             let suspended = SUSPENDED.replace(0);
@@ -316,7 +316,7 @@ impl<F: Future> Future for Accounted<F> {
             this.waker = Some((inner.clone(), Waker::from(inner)));
         }
         let (_, waker) = this.waker.as_ref().expect("just made");
-        let _running = Running::enter(&mut this.waits);
+        let _running = RunningTask::enter(&mut this.waits);
         this.future.as_mut().poll(&mut Context::from_waker(waker))
     }
 }

@@ -67,7 +67,7 @@ pub struct Arm {
 
 /// An armed stop point; disarmed, and whoever it holds released, when dropped.
 #[must_use = "the stop point is disarmed when this is dropped"]
-pub struct Stop {
+pub struct FailPoint {
     name: &'static str,
     point: Arc<Point>,
 }
@@ -84,20 +84,20 @@ impl Arm {
         self
     }
     /// Holds every thread that comes until released.
-    pub fn block(self) -> Stop {
+    pub fn block(self) -> FailPoint {
         self.finish(true, None)
     }
     /// Counts the threads that come.
-    pub fn count(self) -> Stop {
+    pub fn count(self) -> FailPoint {
         self.finish(false, None)
     }
     /// Runs `action` with the point's object in every thread that comes; where the point can fail
     /// ([`stop_point_io!`](crate::stop_point_io)) its error is the point's.
-    pub fn run(self, action: impl Fn(u64) -> io::Result<()> + Send + Sync + 'static) -> Stop {
+    pub fn run(self, action: impl Fn(u64) -> io::Result<()> + Send + Sync + 'static) -> FailPoint {
         self.finish(false, Some(Box::new(action)))
     }
 
-    fn finish(self, block: bool, action: Option<Box<Action>>) -> Stop {
+    fn finish(self, block: bool, action: Option<Box<Action>>) -> FailPoint {
         if !ENABLED {
             panic!("stop points exist only in builds with debug_assertions");
         }
@@ -119,14 +119,14 @@ impl Arm {
             .get_or_insert_default()
             .insert(self.name, point.clone());
         ARMED.fetch_add(1, Ordering::SeqCst);
-        Stop {
+        FailPoint {
             name: self.name,
             point,
         }
     }
 }
 
-impl Stop {
+impl FailPoint {
     /// How many threads have come so far.
     pub fn hits(&self) -> u64 {
         lock(&self.point.state).hits
@@ -163,7 +163,7 @@ impl Stop {
     }
 }
 
-impl Drop for Stop {
+impl Drop for FailPoint {
     fn drop(&mut self) {
         if let Some(points) = lock(&POINTS).as_mut() {
             points.remove(self.name);

@@ -195,13 +195,13 @@ pub enum Expr {
     /// After planning: a subquery's result. `args` are set before it runs.
     SubPlan(Box<SubPlanRef>),
     /// After planning: what is the same for all rows of one execution.
-    Once(Box<Once>),
+    Once(Box<ComputedOnce>),
 }
 
 /// An expression without input row that is computed when it is first asked for, and kept for the
 /// execution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Once {
+pub struct ComputedOnce {
     /// Its number in the statement.
     pub number: u32,
     pub expr: Expr,

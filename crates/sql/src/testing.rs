@@ -8,7 +8,7 @@ use crate::catalog::{Catalog, CatalogEdit, Change, builtin};
 use crate::command::{Bound, BoundStatement};
 use crate::expr::Expr;
 use crate::func::testing::TestHost;
-use crate::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+use crate::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind};
 use crate::io::FormatSettings;
 use crate::plan::{PlanContext, PlannedStatement, Stats, TableSize, plan};
 use throng_syntax::parse;
@@ -26,7 +26,7 @@ const PATH: [Oid; 2] = [builtin::PG_CATALOG, builtin::PUBLIC];
 /// Knows the relations of a catalog; for the rest as [`TestHost`].
 struct CatalogHost<'a>(&'a Catalog);
 
-impl Host for CatalogHost<'_> {
+impl EvalHost for CatalogHost<'_> {
     fn transaction_timestamp(&self) -> i64 {
         TestHost.transaction_timestamp()
     }

@@ -15,12 +15,10 @@
 //! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`, `disk`,
 //! `observe`.
 
-mod ahead;
 pub mod atomic;
+mod balancing;
 mod bit;
 pub mod cell;
-mod courtesy;
-mod deal;
 mod futex;
 mod index;
 pub mod lab;
@@ -33,25 +31,27 @@ mod pad;
 mod park;
 pub mod pin;
 mod pooled;
-mod rooms;
+mod prefetch;
 #[cfg(shuttle)]
 pub mod schedules;
+mod scheduling;
 pub mod spin;
 pub mod topology;
+mod vector_pool;
 mod waker;
 
-pub use ahead::{fetch_ahead, fetch_span_ahead};
-pub use courtesy::{Computing, come_after, come_last, yield_core};
-pub use deal::{Load, deal};
+pub use balancing::{Load, deal};
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
 pub use nodes::Nodes;
 pub use pad::CachePadded;
 pub use park::{Parker, block_on};
 pub use pooled::Pooled;
-pub use rooms::Rooms;
+pub use prefetch::{fetch_ahead, fetch_span_ahead};
+pub use scheduling::{Computing, come_after, come_last, yield_core};
 pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};
 pub use topology::pin_current_thread;
+pub use vector_pool::VectorPool;
 pub use waker::WakerSlot;
 
 /// The model checker that this build is for.

@@ -24,7 +24,7 @@ use throng_sync::lock::Mutex;
 use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, RecordBuilder};
 
-use crate::control::{Control, Kept};
+use crate::control::{Control, StartRequirements};
 use crate::core::Core;
 use crate::xact::XactFiles;
 
@@ -175,7 +175,7 @@ impl Checkpointer {
             next,
             made,
             doomed,
-            kept: Kept {
+            kept: StartRequirements {
                 checkpoint: end,
                 xact_files,
                 files,

@@ -42,12 +42,12 @@ pub(crate) struct Control {
     pub(crate) made: Vec<(Xid, FileId)>,
     /// Files whose end had been committed, but which were still there.
     pub(crate) doomed: Vec<FileId>,
-    pub(crate) kept: Kept,
+    pub(crate) kept: StartRequirements,
 }
 
 /// What the next start must find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct StartRequirements {
     /// Where the record of the checkpoint ends that began at `redo`; [`Lsn::ZERO`] before the first
     /// one, and in format 1.
     pub(crate) checkpoint: Lsn,
@@ -138,8 +138,8 @@ impl Control {
             .map(|_| Some(FileId(at.u32()?)))
             .collect::<Option<_>>()?;
         let kept = match version {
-            VERSION_BEFORE => Kept::default(),
-            _ => Kept::fields(at)?,
+            VERSION_BEFORE => StartRequirements::default(),
+            _ => StartRequirements::fields(at)?,
         };
         at.rest.is_empty().then_some(Control {
             identifier,
@@ -154,9 +154,9 @@ impl Control {
     }
 }
 
-impl Kept {
-    fn fields(at: &mut Fields<'_>) -> Option<Kept> {
-        Some(Kept {
+impl StartRequirements {
+    fn fields(at: &mut Fields<'_>) -> Option<StartRequirements> {
+        Some(StartRequirements {
             checkpoint: Lsn(at.u64()?),
             xact_files: at.u64()?,
             files: (0..at.u32()?)
@@ -272,7 +272,7 @@ mod tests {
             wal_segment_size: 16 << 20,
             made: vec![(Xid(9), FileId(4))],
             doomed: vec![FileId(2), FileId(3)],
-            kept: Kept {
+            kept: StartRequirements {
                 checkpoint: Lsn((1 << 24) + 40),
                 xact_files: 1,
                 files: vec![(FileId(1), 7)],
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn the_format_before_is_read() {
         let control = Control {
-            kept: Kept::default(),
+            kept: StartRequirements::default(),
             ..sample()
         };
         let mut bytes = control.encode();

@@ -12,6 +12,7 @@ use throng_sync::lock::Mutex;
 use throng_types::{Csn, FileId, Lsn, Result, Xid};
 use throng_wal::{NextIds, RecordBuilder, Wal};
 
+use crate::active::{ActiveTransactions, Form, SnapshotForm};
 use crate::clock::Clock;
 use crate::ids::Ids;
 use crate::lock::fast::StrongLocks;
@@ -19,9 +20,8 @@ use crate::lock::report::LockReporter;
 use crate::lock::table::LockTable;
 use crate::lock::xid::XidWaits;
 use crate::rowlock::RowLocks;
-use crate::running::{Form, Running, SnapshotForm};
-use crate::serial::Serial;
 use crate::session::Registry;
+use crate::ssi::Ssi;
 use crate::status::StatusLog;
 
 /// Knobs that can be turned while the server runs.
@@ -63,14 +63,14 @@ pub(crate) struct Core {
     pub(crate) config: TxnConfig,
     pub(crate) clock: Clock,
     pub(crate) status: StatusLog,
-    pub(crate) running: Running,
+    pub(crate) running: ActiveTransactions,
     pub(crate) ids: Ids,
     pub(crate) registry: Registry,
     pub(crate) locks: LockTable,
     pub(crate) strong: StrongLocks,
     pub(crate) xids: XidWaits,
     pub(crate) rows: RowLocks,
-    pub(crate) serial: Serial,
+    pub(crate) serial: Ssi,
     pub(crate) lock_reporter: OnceLock<Box<dyn LockReporter>>,
     /// Held by the one session that looks for a deadlock.
     pub(crate) detecting: Mutex<()>,
@@ -121,7 +121,7 @@ impl Core {
             }),
         );
         Core {
-            running: Running::new(config.snapshot, next.xid),
+            running: ActiveTransactions::new(config.snapshot, next.xid),
             config,
             clock: Clock::default(),
             status,
@@ -131,7 +131,7 @@ impl Core {
             strong: StrongLocks::new(),
             xids: XidWaits::new(),
             rows: RowLocks::new(),
-            serial: Serial::new(),
+            serial: Ssi::new(),
             lock_reporter: OnceLock::new(),
             detecting: Mutex::new(()),
             advancing: Mutex::new(()),

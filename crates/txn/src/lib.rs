@@ -13,8 +13,8 @@
 //!
 //! Imported by: `server`, `analytics`, `exec`, `lab`.
 
+mod active;
 mod checkpoint;
-pub mod clean;
 mod clock;
 mod control;
 mod core;
@@ -25,29 +25,29 @@ mod pieces;
 mod recover;
 mod rowlock;
 pub mod rows;
-mod running;
 #[cfg(all(test, shuttle))]
 mod schedules;
-mod serial;
 mod session;
 mod snapshot;
+mod ssi;
 mod status;
 mod system;
 mod timer;
 mod txn;
+pub mod vacuum;
 mod xact;
 
 pub use crate::core::TxnConfig;
+pub use active::SnapshotForm;
 pub use lock::held::LockScope;
 pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
 pub use recover::{RecoveryReport, whole_log};
-pub use running::SnapshotForm;
-pub use serial::{ReadLock, ReadTarget, Reads, Watch};
 pub use session::{
     CancelFlag, CancelReason, Encryption, Session, SessionEntry, SessionInfo, SessionState,
     SessionStatus, now_micros,
 };
 pub use snapshot::Snapshot;
+pub use ssi::{ReadLock, ReadTarget, Reads, Watch};
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use txn::{Isolation, Txn, writers_here};

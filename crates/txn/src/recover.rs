@@ -15,7 +15,7 @@ use throng_observe::{Object, WaitEvent, blocking};
 use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
 use throng_wal::{CheckpointRecord, NextIds, Reader, Record, Wal, WalConfig};
 
-use crate::control::{Control, Kept, missing};
+use crate::control::{Control, StartRequirements, missing};
 use crate::core::{Core, TxnConfig};
 use crate::pieces;
 use crate::status::StatusBuilder;
@@ -174,7 +174,7 @@ fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
         wal_segment_size,
         made: Vec::new(),
         doomed: Vec::new(),
-        kept: Kept::default(),
+        kept: StartRequirements::default(),
     };
     control.write(disk)?;
     Ok(control)

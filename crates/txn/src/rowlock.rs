@@ -46,7 +46,7 @@ struct Partition {
 }
 
 /// What the table must know of transactions.
-pub(crate) trait Running {
+pub(crate) trait TransactionLookup {
     fn is_mine(&self, xid: Xid) -> bool;
     fn is_running(&self, xid: Xid) -> bool;
 }
@@ -66,7 +66,7 @@ fn conflicts(modes: u8, wanted: RowLockMode) -> bool {
         .any(|held| modes & bit(held) != 0 && held.conflicts(wanted))
 }
 
-fn conflicting(holders: &[Holder], mode: RowLockMode, who: &impl Running) -> Option<Xid> {
+fn conflicting(holders: &[Holder], mode: RowLockMode, who: &impl TransactionLookup) -> Option<Xid> {
     let in_the_way =
         |h: &&Holder| conflicts(h.modes, mode) && !who.is_mine(h.xid) && who.is_running(h.xid);
     holders.iter().find(in_the_way).map(|h| h.xid)
@@ -97,7 +97,7 @@ impl RowLocks {
         file: FileId,
         tid: Tid,
         mode: RowLockMode,
-        who: &impl Running,
+        who: &impl TransactionLookup,
     ) -> Option<Xid> {
         let row = Row { file, tid };
         let partition = self.partition(row);
@@ -110,7 +110,7 @@ impl RowLocks {
     }
 
     /// Whether `who` has locked the row, in whatever mode.
-    pub(crate) fn is_held(&self, file: FileId, tid: Tid, who: &impl Running) -> bool {
+    pub(crate) fn is_held(&self, file: FileId, tid: Tid, who: &impl TransactionLookup) -> bool {
         let row = Row { file, tid };
         let partition = self.partition(row);
         if partition.count.load(Ordering::Relaxed) == 0 {
@@ -128,7 +128,7 @@ impl RowLocks {
         tid: Tid,
         mode: RowLockMode,
         xid: Xid,
-        who: &impl Running,
+        who: &impl TransactionLookup,
     ) -> Option<Xid> {
         let row = Row { file, tid };
         let added = {
@@ -157,7 +157,7 @@ impl RowLocks {
     }
 
     /// Whoever else has `old` locked has `new` locked too.
-    pub(crate) fn moved(&self, file: FileId, old: Tid, new: Tid, who: &impl Running) {
+    pub(crate) fn moved(&self, file: FileId, old: Tid, new: Tid, who: &impl TransactionLookup) {
         let from = Row { file, tid: old };
         let partition = self.partition(from);
         if partition.count.load(Ordering::Relaxed) == 0 {
@@ -248,7 +248,7 @@ mod tests {
         me: u64,
         ended: HashSet<u64>,
     }
-    impl Running for Who {
+    impl TransactionLookup for Who {
         fn is_mine(&self, xid: Xid) -> bool {
             xid.0 == self.me
         }

@@ -20,22 +20,22 @@ use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, Oid, Result, Xid};
 use throng_wal::{Reader, Record, Wal, WalConfig};
 
+use crate::active::SnapshotForm;
 use crate::core::{Core, TxnConfig};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
-use crate::running::SnapshotForm;
 use crate::session::{CancelReason, Session, SessionEntry, SessionInfo};
 use crate::status::Standing;
 use crate::txn::{Isolation, Txn};
 
 const SEGMENT: u64 = 16 << 10;
 
-struct Stage {
+struct Scene {
     core: Arc<Core>,
     disk: SimDisk,
 }
 
-impl Stage {
-    fn new(snapshot: SnapshotForm) -> Stage {
+impl Scene {
+    fn new(snapshot: SnapshotForm) -> Scene {
         // How long waits are is not asked here, and the answer would not be the same twice.
         throng_observe::track(false);
         let disk = SimDisk::new();
@@ -54,7 +54,7 @@ impl Stage {
         };
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let recovered = crate::recover::run(&shared, pool, wal, config).expect("it opens");
-        Stage {
+        Scene {
             core: Arc::new(recovered.core),
             disk,
         }
@@ -125,7 +125,7 @@ impl Holders {
 }
 
 struct Locking {
-    stage: Stage,
+    stage: Scene,
     holders: Holders,
     sessions: Mutex<Vec<Arc<SessionEntry>>>,
 }
@@ -192,7 +192,7 @@ impl Locking {
 fn locks_exclude_and_nobody_waits_for_ever_under_any_schedule() {
     check(8_000, || {
         let locking = Arc::new(Locking {
-            stage: Stage::new(SnapshotForm::Csn),
+            stage: Scene::new(SnapshotForm::Csn),
             holders: Holders::default(),
             sessions: Mutex::default(),
         });
@@ -225,7 +225,7 @@ type Family = (Xid, Xid);
 /// What is known of transactions. Locks of the standard library's: no turn is taken while one is
 /// held.
 #[derive(Default)]
-struct Known {
+struct Outcomes {
     begun: Mutex<Vec<Family>>,
     /// Their commit has been answered, or completed by a client that vanished.
     committed: Mutex<BTreeSet<Family>>,
@@ -235,8 +235,8 @@ struct Known {
 }
 
 struct Committing {
-    stage: Stage,
-    known: Known,
+    stage: Scene,
+    known: Outcomes,
 }
 
 impl Committing {
@@ -377,8 +377,8 @@ impl Committing {
 fn commits(form: SnapshotForm) {
     check(2_000, move || {
         let committing = Arc::new(Committing {
-            stage: Stage::new(form),
-            known: Known::default(),
+            stage: Scene::new(form),
+            known: Outcomes::default(),
         });
         let parts: [fn(&Committing); 5] = [
             Committing::writer,

@@ -16,13 +16,13 @@ use throng_sync::{WakerSlot, fetch_span_ahead, thread_index};
 use throng_types::error::{Severity, state};
 use throng_types::{Csn, Error, Result, Xid};
 
+use crate::active::{Form, Place};
 use crate::clock::SlotId;
 use crate::core::Core;
 use crate::lock::fast::FastWords;
 use crate::lock::held::{HeldLocks, LockScope};
 use crate::lock::wait::WaitOn;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
-use crate::running::{Form, Place};
 use crate::snapshot::LiveSnapshots;
 use crate::system::standing_to_status;
 use crate::timer::sleep_until;

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A snapshot is one number read once (see [`crate::clock`]) and the command's own number; under
-//! the forms of [`crate::running`] that keep lists, the set of who ran beside it. While one is
+//! the forms of [`crate::active`] that keep lists, the set of who ran beside it. While one is
 //! held, no version it may see is taken away: its session's slot holds the horizon back. Nor are
 //! those that came after, for who changes a row follows it to its newest version; of who [only
 //! reads](Snapshot::only_read) those go that no other snapshot shows.
@@ -31,9 +31,9 @@ use throng_access::{TupleHeader, Visibility};
 use throng_observe::{Structure, sampled};
 use throng_types::{Cid, Csn, Xid};
 
-use crate::running::RunningSet;
-use crate::serial::{Member, Reads, Writer};
+use crate::active::RunningSet;
 use crate::session::SessionEntry;
+use crate::ssi::{Member, Reads, Writer};
 use crate::status::Standing;
 
 /// What one command of one transaction sees. Cloned and sent to other threads freely; while any

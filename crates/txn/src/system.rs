@@ -19,8 +19,8 @@ use crate::core::{Core, TxnConfig};
 use crate::lock::report::LockReporter;
 use crate::lock::{LockInfo, LockMode, LockTag, deadlock};
 use crate::recover::{self, RecoveryReport};
-use crate::serial::ReadLock;
 use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
+use crate::ssi::ReadLock;
 use crate::status::Standing;
 
 /// How often the horizon moves while transactions commit.
@@ -429,7 +429,7 @@ impl TxContext for CleanerContext {
     }
 }
 
-impl crate::rowlock::Running for CleanerContext {
+impl crate::rowlock::TransactionLookup for CleanerContext {
     fn is_mine(&self, _xid: Xid) -> bool {
         false
     }

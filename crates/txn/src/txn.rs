@@ -40,14 +40,14 @@ use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::RecordBuilder;
 
+use crate::active::{Form, Part};
 use crate::core::Core;
 use crate::lock::held::{LockScope, not_available};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
-use crate::rowlock::Running;
-use crate::running::{Form, Part};
-use crate::serial::Member;
+use crate::rowlock::TransactionLookup;
 use crate::session::{CancelReason, SessionEntry};
 use crate::snapshot::Snapshot;
+use crate::ssi::Member;
 use crate::status::Standing;
 use crate::system::standing_to_status;
 
@@ -58,7 +58,7 @@ pub enum Isolation {
     ReadCommitted,
     /// All statements see what was committed before the first.
     RepeatableRead,
-    /// The same, and what commits could have run one after the other (see [`crate::serial`]).
+    /// The same, and what commits could have run one after the other (see [`crate::ssi`]).
     Serializable,
 }
 
@@ -900,7 +900,7 @@ impl Drop for Logged {
     }
 }
 
-impl Running for Txn {
+impl TransactionLookup for Txn {
     fn is_mine(&self, xid: Xid) -> bool {
         self.top_xid()
             .is_some_and(|top| self.core().status.is_part_of(xid, top))
@@ -925,7 +925,7 @@ impl TxContext for Txn {
         Cid(self.cid.load(Ordering::Relaxed))
     }
     fn is_mine(&self, xid: Xid) -> bool {
-        Running::is_mine(self, xid)
+        TransactionLookup::is_mine(self, xid)
     }
     fn status(&self, xid: Xid) -> XidStatus {
         standing_to_status(self.core().status.standing(xid))

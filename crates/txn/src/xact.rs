@@ -243,7 +243,7 @@ fn decode(bytes: &[u8]) -> Option<(Option<Head>, BTreeMap<u64, OldSegment>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{Kept, sample};
+    use crate::control::{StartRequirements, sample};
     use crate::status::Standing;
     use throng_disk::SimDisk;
     use throng_types::Csn;
@@ -272,7 +272,7 @@ mod tests {
         let mut builder = StatusBuilder::default();
         let control = Control {
             identifier: 7,
-            kept: Kept {
+            kept: StartRequirements {
                 checkpoint: as_of,
                 xact_files: count,
                 files: Vec::new(),

@@ -234,7 +234,7 @@ pub mod made {
     const STEP: u32 = 4;
 
     #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Family {
+    enum MadeKind {
         Enum,
         Domain,
         Composite,
@@ -277,38 +277,38 @@ pub mod made {
     }
 
     /// What a type is, or what its elements are (true).
-    fn kind(oid: Oid) -> Option<(Family, bool)> {
+    fn kind(oid: Oid) -> Option<(MadeKind, bool)> {
         if !(FIRST..=LAST).contains(&oid.0) {
             return None;
         }
         let family = match (oid.0 < SECOND, oid.0 % STEP) {
-            (true, 0 | 1) => Family::Enum,
+            (true, 0 | 1) => MadeKind::Enum,
             (true, _) => return None,
-            (false, 0 | 1) => Family::Domain,
-            (false, _) => Family::Composite,
+            (false, 0 | 1) => MadeKind::Domain,
+            (false, _) => MadeKind::Composite,
         };
         Some((family, oid.0 % 2 == 1))
     }
 
     pub fn is_enum(oid: Oid) -> bool {
-        kind(oid) == Some((Family::Enum, false))
+        kind(oid) == Some((MadeKind::Enum, false))
     }
 
     pub fn is_domain(oid: Oid) -> bool {
-        kind(oid) == Some((Family::Domain, false))
+        kind(oid) == Some((MadeKind::Domain, false))
     }
 
     pub fn is_composite(oid: Oid) -> bool {
-        kind(oid) == Some((Family::Composite, false))
+        kind(oid) == Some((MadeKind::Composite, false))
     }
 
     pub(super) fn info(oid: Oid) -> Option<TypeInfo> {
         let made = kind(oid)?;
         let (len, by_value, family, category, align) = match made {
             (_, true) => (-1, false, b'b', b'A', b'i'),
-            (Family::Enum, _) => (4, true, b'e', b'E', b'i'),
-            (Family::Domain, _) => (-1, false, b'd', b'U', b'i'),
-            (Family::Composite, _) => (-1, false, b'c', b'C', b'd'),
+            (MadeKind::Enum, _) => (4, true, b'e', b'E', b'i'),
+            (MadeKind::Domain, _) => (-1, false, b'd', b'U', b'i'),
+            (MadeKind::Composite, _) => (-1, false, b'c', b'C', b'd'),
         };
         let (name, array, element) = match made.1 {
             true => ("_", Oid::NONE, Oid(oid.0 - 1)),

@@ -17,7 +17,7 @@ use crate::{TxContext, XidStatus};
 
 /// A version that somebody sees, or may come to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct VisibleVersion {
     pub tid: Tid,
     /// What its copy is headed by.
     pub header: TupleHeader,
@@ -25,7 +25,7 @@ pub struct Kept {
     pub row: Vec<u8>,
 }
 
-impl Kept {
+impl VisibleVersion {
     /// It has been deleted or replaced, but not for everybody yet.
     pub fn is_ending(&self) -> bool {
         !self.header.xmax.is_none()
@@ -39,7 +39,7 @@ impl Heap {
         block: BlockNo,
         ctx: &dyn TxContext,
         ring: &mut Ring,
-        out: &mut Vec<Kept>,
+        out: &mut Vec<VisibleVersion>,
     ) -> Try<()> {
         let page = self.pool.shared_with(self.page_id(block), ring)?;
         if !page::is_heap(&*page) {
@@ -51,7 +51,7 @@ impl Heap {
             };
             if !prune::is_dead_to_all(&header, ctx) {
                 let row = page.get(at + TUPLE_HEADER..at + len).unwrap_or_default();
-                out.push(Kept {
+                out.push(VisibleVersion {
                     tid: Tid::new(block, slot),
                     header: heading(&header, ctx),
                     row: row.to_vec(),
@@ -62,17 +62,17 @@ impl Heap {
     }
 
     /// One of the versions that [`Heap::kept_versions`] found.
-    pub fn kept_version(&self, tid: Tid, ctx: &dyn TxContext) -> Try<Option<Kept>> {
+    pub fn kept_version(&self, tid: Tid, ctx: &dyn TxContext) -> Try<Option<VisibleVersion>> {
         let mut row = Vec::new();
         let found = self.read_version(tid, &mut row)?;
-        Ok(found.map(|header| Kept {
+        Ok(found.map(|header| VisibleVersion {
             tid,
             header: heading(&header, ctx),
             row,
         }))
     }
 
-    /// Adds a version as it was elsewhere: `header` is that of [`Kept`].
+    /// Adds a version as it was elsewhere: `header` is that of [`VisibleVersion`].
     ///
     /// # Errors
     /// As [`Heap::insert`].

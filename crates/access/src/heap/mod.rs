@@ -35,7 +35,7 @@ use throng_types::{BlockNo, FileId, PageId, Tid, Xid};
 
 use crate::relation::RelState;
 
-pub use copy::Kept;
+pub use copy::VisibleVersion;
 pub use prune::Pruned;
 pub use read::{Fetched, RowAt, TupleBatch};
 pub use update::VersionRef;

@@ -45,7 +45,7 @@ pub struct Batch {
     /// The rows' keys, index by index.
     keys: Vec<Keys>,
     ring: Ring,
-    known: Known,
+    known: FoundKeys,
 }
 
 /// The rows' keys of one index.
@@ -96,7 +96,7 @@ impl Keys {
 
 impl Batch {
     pub fn new(target: &Target, cx: &Context<'_>) -> Batch {
-        let known = Known::new(target, cx);
+        let known = FoundKeys::new(target, cx);
         Batch {
             bytes: Vec::new(),
             ends: Vec::new(),
@@ -357,13 +357,13 @@ impl Batch {
 type KeySet = HashSet<Vec<u8>, FixedState>;
 
 /// Referenced keys this statement has found: their rows are locked, so they stay until it ends.
-struct Known {
+struct FoundKeys {
     /// Places of each foreign key's columns, and its keys that were found.
     constraints: Vec<(Vec<usize>, KeySet)>,
 }
 
-impl Known {
-    fn new(target: &Target, cx: &Context<'_>) -> Known {
+impl FoundKeys {
+    fn new(target: &Target, cx: &Context<'_>) -> FoundKeys {
         let constraints = cx.env.catalog.constraints_of(target.def().oid);
         let columns = constraints
             .iter()
@@ -376,7 +376,7 @@ impl Known {
                     .collect();
                 (places, HashSet::default())
             });
-        Known {
+        FoundKeys {
             constraints: columns.collect(),
         }
     }

@@ -259,18 +259,18 @@ impl Execution {
         Some(found.root)
     }
 
-    /// Leaves the answer to a [`super::Stop::Lock`].
+    /// Leaves the answer to a [`super::Suspension::Lock`].
     pub fn answer(&mut self, locked: super::lock::Locked) {
         self.memory.locked = Some(locked);
     }
 
-    /// A [`super::Stop::Call`] is answered.
+    /// A [`super::Suspension::Call`] is answered.
     pub fn called(&mut self) {
         self.memory.called();
     }
 
     /// Lets the analytics pool run the parts that are its; `next` asks for them by
-    /// [`super::Stop::Part`].
+    /// [`super::Suspension::Part`].
     pub(crate) fn share_with(&mut self, pool: Pool) {
         self.root = None;
         self.pool = Some(Arc::new(pool));

@@ -15,7 +15,7 @@ use super::items::ItemTables;
 use super::lock::Locked;
 use super::routine::Routines;
 use super::subplan::SubPlan;
-use super::{Step, Stop};
+use super::{Step, Suspension};
 use crate::session::Effects;
 use crate::spill::RowList;
 use crate::store::Store;
@@ -160,10 +160,10 @@ pub struct Cx<'a> {
     pub outer: &'a mut Vec<Datum>,
     pub subplans: &'a mut Vec<Option<SubPlan>>,
     pub work_tables: &'a mut Vec<RowList>,
-    /// The answer to [`Stop::Lock`].
+    /// The answer to [`Suspension::Lock`].
     pub locked: &'a mut Option<Locked>,
     pub found: &'a mut Option<Found>,
-    /// The answer to [`Stop::Part`]: the rows, and which operator's they are.
+    /// The answer to [`Suspension::Part`]: the rows, and which operator's they are.
     pub part: &'a mut Option<(u32, RowList)>,
     /// Operators that the analytics pool runs.
     pub parts: &'a [u32],
@@ -255,7 +255,7 @@ impl<'a> Cx<'a> {
             return Ok(());
         }
         self.turn.began = None;
-        Err(Stop::Yield)
+        Err(Suspension::Yield)
     }
 
     /// The expressions of a row are evaluated: they will not be evaluated for it again.
@@ -300,9 +300,9 @@ pub fn too_much_kept(limit: usize) -> Error {
 
 /// The memory of the rows an operator keeps, as the statement's account has it.
 #[derive(Default)]
-pub struct Kept(usize);
+pub struct RowMemory(usize);
 
-impl Kept {
+impl RowMemory {
     /// So many bytes more, if there is room for them: in what the statement may keep, or else in
     /// the operator's least share.
     pub fn fits(&mut self, bytes: usize, cx: &mut Cx) -> bool {

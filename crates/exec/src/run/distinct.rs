@@ -6,7 +6,7 @@
 
 use throng_sql::expr::Expr;
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 use crate::spill::Sorter;
@@ -21,7 +21,7 @@ pub struct Distinct {
     key: Key,
     pending: Row,
     have_pending: bool,
-    kept: Kept,
+    kept: RowMemory,
     input_ended: bool,
     late: Option<Box<LateRows>>,
 }
@@ -81,7 +81,7 @@ impl Distinct {
             key: Key::default(),
             pending: Row::new(),
             have_pending: false,
-            kept: Kept::default(),
+            kept: RowMemory::default(),
             input_ended: false,
             late: None,
         }

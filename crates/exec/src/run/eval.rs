@@ -4,7 +4,7 @@
 //! evaluation that stops (a subquery that waits for a page, a sequence) is simply done again from
 //! the start when its row is asked for again.
 
-use throng_sql::expr::{DomainRules, Expr, Once, Place};
+use throng_sql::expr::{ComputedOnce, DomainRules, Expr, Place};
 use throng_sql::func::{Cast, CastContext, Function, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
@@ -275,7 +275,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     })
 }
 
-fn computed_once(once: &Once, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn computed_once(once: &ComputedOnce, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let number = once.number as usize;
     if let Some(Some(known)) = cx.once.get(number) {
         return Ok(known.clone());

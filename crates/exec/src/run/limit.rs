@@ -5,7 +5,7 @@ use throng_types::Datum;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::eval::{eval, holds};
 use super::sort::sort_key;
 use super::{BoxOperator, Cx, Operator, Row, Step, copy_row, empty};
@@ -265,7 +265,7 @@ pub struct Materialize {
     complete: bool,
     /// Whether the input depends on outer values and must run again when they change.
     depends: bool,
-    kept: Kept,
+    kept: RowMemory,
 }
 
 impl Materialize {
@@ -276,7 +276,7 @@ impl Materialize {
             at: 0,
             complete: false,
             depends,
-            kept: Kept::default(),
+            kept: RowMemory::default(),
         }
     }
 }

@@ -18,7 +18,7 @@ use throng_sql::plan::Plan;
 use throng_sql::query::RowLockStrength;
 use throng_types::{Datum, Error, Tid};
 
-use super::{BoxOperator, Cx, LockRequest, Operator, Row, Step, Stop, build, empty};
+use super::{BoxOperator, Cx, LockRequest, Operator, Row, Step, Suspension, build, empty};
 
 /// What came of a request to lock a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Operator for LockRowsOp {
             };
             match cx.locked.take() {
                 None => {
-                    return Err(Stop::Lock(LockRequest {
+                    return Err(Suspension::Lock(LockRequest {
                         file: table_of(target, &self.row).1.file,
                         tid,
                         mode: mode_of(target.strength),

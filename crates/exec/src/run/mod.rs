@@ -1,7 +1,7 @@
 //! Running a plan: a tree of row operators that can stop anywhere and go on later.
 //!
 //! Promise: `next` never blocks. What it cannot have at once — a page, a row lock, a turn on the
-//! core — it asks for by returning [`Stop`], after leaving its state such that calling `next` again
+//! core — it asks for by returning [`Suspension`], after leaving its state such that calling `next` again
 //! goes on exactly there. The session awaits what is asked and calls again; nothing on the way
 //! holds a latch.
 //!
@@ -55,7 +55,7 @@ pub use context::Cx;
 pub type Row = Vec<Datum>;
 
 /// Why an operator cannot go on now.
-pub enum Stop {
+pub enum Suspension {
     /// A page is being read, or another thing that `Wait` stands for.
     Wait(Wait),
     /// A row must be locked first; the answer is left in [`Cx::locked`].
@@ -81,39 +81,41 @@ pub struct LockRequest {
     pub wait: throng_sql::query::LockWait,
 }
 
-pub type Step<T> = Result<T, Stop>;
+pub type Step<T> = Result<T, Suspension>;
 
-impl From<Error> for Stop {
-    fn from(e: Error) -> Stop {
-        Stop::Error(e)
+impl From<Error> for Suspension {
+    fn from(e: Error) -> Suspension {
+        Suspension::Error(e)
     }
 }
 
-impl From<Interrupt> for Stop {
-    fn from(i: Interrupt) -> Stop {
+impl From<Interrupt> for Suspension {
+    fn from(i: Interrupt) -> Suspension {
         match i {
-            Interrupt::Wait(wait) => Stop::Wait(wait),
-            Interrupt::Error(e) => Stop::Error(e),
+            Interrupt::Wait(wait) => Suspension::Wait(wait),
+            Interrupt::Error(e) => Suspension::Error(e),
         }
     }
 }
 
-impl From<EvalStop> for Stop {
-    fn from(stop: EvalStop) -> Stop {
+impl From<EvalStop> for Suspension {
+    fn from(stop: EvalStop) -> Suspension {
         match stop {
-            EvalStop::Error(e) => Stop::Error(e),
-            EvalStop::Wait(opaque) => match opaque.downcast::<Stop>() {
+            EvalStop::Error(e) => Suspension::Error(e),
+            EvalStop::Wait(opaque) => match opaque.downcast::<Suspension>() {
                 Ok(stop) => *stop,
-                Err(_) => Stop::Error(Error::internal("a function waits for an unknown thing")),
+                Err(_) => {
+                    Suspension::Error(Error::internal("a function waits for an unknown thing"))
+                }
             },
         }
     }
 }
 
-impl From<Stop> for EvalStop {
-    fn from(stop: Stop) -> EvalStop {
+impl From<Suspension> for EvalStop {
+    fn from(stop: Suspension) -> EvalStop {
         match stop {
-            Stop::Error(e) => EvalStop::Error(e),
+            Suspension::Error(e) => EvalStop::Error(e),
             stop => EvalStop::Wait(Box::new(stop)),
         }
     }

@@ -7,7 +7,7 @@
 
 use throng_sql::plan::Plan;
 
-use super::{Cx, Operator, Row, Step, Stop, copy_row};
+use super::{Cx, Operator, Row, Step, Suspension, copy_row};
 use crate::spill::RowList;
 
 pub struct PartOp {
@@ -32,7 +32,7 @@ impl Operator for PartOp {
         if self.rows.is_none() {
             match cx.part.take() {
                 Some((id, rows)) if id == self.plan.id => self.rows = Some(rows),
-                _ => return Err(Stop::Part(self.plan)),
+                _ => return Err(Suspension::Part(self.plan)),
             }
         }
         let Some(rows) = &mut self.rows else {

@@ -19,7 +19,7 @@ use throng_sql::func::{Operator as SqlOperator, operator_by_oid};
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::eval::eval;
 use super::hashed::is_equal_by_key;
 use super::{Cx, Step};
@@ -36,7 +36,7 @@ pub struct Answers {
     tables: Vec<Table>,
     /// Keys do not decide.
     useless: bool,
-    asked: Option<Asked>,
+    asked: Option<OpenQuestion>,
 }
 
 /// Which columns of a row are NULL, a bit each.
@@ -55,7 +55,7 @@ struct Table {
 }
 
 /// A question that was not answered before its turn was over.
-struct Asked {
+struct OpenQuestion {
     values: Vec<Datum>,
     /// The row to look at next.
     at: usize,
@@ -78,7 +78,7 @@ impl Answers {
         question: &Question<'_>,
         rows: &mut RowList,
         row: &[Datum],
-        kept: &mut Kept,
+        kept: &mut RowMemory,
         cx: &mut Cx,
     ) -> Step<Datum> {
         let mut values = Vec::with_capacity(question.left.len());
@@ -102,7 +102,7 @@ impl Answers {
         nulls: Nulls,
         question: &Question<'_>,
         rows: &mut RowList,
-        kept: &mut Kept,
+        kept: &mut RowMemory,
         cx: &mut Cx,
     ) -> Step<Option<usize>> {
         let at = match self.tables.iter().position(|t| t.nulls == nulls) {
@@ -140,11 +140,11 @@ impl Answers {
             let mut key = Vec::new();
             question.add_key(values, 0, &mut key).map(|()| key)
         };
-        let same = |asked: &Asked| {
+        let same = |asked: &OpenQuestion| {
             asked.values == values || key(&asked.values).is_some_and(|k| Some(k) == key(&values))
         };
         if !self.asked.as_ref().is_some_and(same) {
-            self.asked = Some(Asked {
+            self.asked = Some(OpenQuestion {
                 values,
                 at: 0,
                 unknown: false,

@@ -14,7 +14,7 @@ use throng_sql::expr::Expr;
 use throng_sql::plan::RecursiveUnion;
 use throng_types::{Datum, SqlType};
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step, copy_row};
@@ -31,12 +31,12 @@ pub struct RecursiveUnionOp {
     steps: i64,
     /// The rows of this step so far.
     next_rows: RowList,
-    next_kept: Kept,
+    next_kept: RowMemory,
     /// Those of the step before, in the work table.
-    last_kept: Kept,
+    last_kept: RowMemory,
     /// With UNION: all rows given.
     seen: RowTable,
-    seen_kept: Kept,
+    seen_kept: RowMemory,
     key: Key,
     done: bool,
 }
@@ -61,10 +61,10 @@ impl RecursiveUnionOp {
             recurring: false,
             steps: 0,
             next_rows: RowList::default(),
-            next_kept: Kept::default(),
-            last_kept: Kept::default(),
+            next_kept: RowMemory::default(),
+            last_kept: RowMemory::default(),
             seen: RowTable::default(),
-            seen_kept: Kept::default(),
+            seen_kept: RowMemory::default(),
             key: Key::default(),
             done: false,
         }

@@ -1,6 +1,6 @@
 //! Users' functions in expressions and in FROM.
 //!
-//! An evaluation cannot run statements: it stops ([`Stop::Call`]), whoever drives it has the
+//! An evaluation cannot run statements: it stops ([`Suspension::Call`]), whoever drives it has the
 //! function's body run, and the evaluation is done again and finds the answer among its effects.
 //!
 //! ```text
@@ -25,7 +25,7 @@ use throng_types::datum::Record;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Text};
 
 use super::eval::{eval, show};
-use super::{BoxOperator, Cx, Operator, Row, Step, Stop};
+use super::{BoxOperator, Cx, Operator, Row, Step, Suspension};
 use crate::run::context::Env;
 use crate::session::Effect;
 use crate::trigger::TriggerCall;
@@ -71,7 +71,7 @@ pub trait Routines {
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a>;
 }
 
-/// Answers a [`Stop::Call`], for the evaluation to find.
+/// Answers a [`Suspension::Call`], for the evaluation to find.
 pub(crate) async fn answer(request: &CallRequest, env: Env<'_>) -> Result<()> {
     let Some(routines) = env.routines else {
         return Err(Error::unsupported(format!(
@@ -130,7 +130,7 @@ fn result(call: &RoutineCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Arc<Cal
                 place,
             });
         }
-        Err(Stop::Call(Box::new(CallRequest {
+        Err(Suspension::Call(Box::new(CallRequest {
             def: call.def.clone(),
             args: args.clone(),
             types: call.args.iter().map(|a| a.ty()).collect(),

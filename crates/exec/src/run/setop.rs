@@ -16,7 +16,7 @@
 use throng_sql::query::SetOp;
 use throng_types::{Datum, SqlType};
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 use crate::spill::Sorter;
@@ -32,7 +32,7 @@ pub struct SetOperation {
     phase: Phase,
     key: Key,
     row: Row,
-    kept: Kept,
+    kept: RowMemory,
     late: Option<Box<LateRows>>,
 }
 
@@ -75,7 +75,7 @@ impl SetOperation {
             phase: first_phase(op),
             key: Key::default(),
             row: Row::new(),
-            kept: Kept::default(),
+            kept: RowMemory::default(),
             late: None,
         }
     }

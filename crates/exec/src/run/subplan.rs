@@ -12,7 +12,7 @@ use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error};
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::eval::{eval as eval_expr, show};
 use super::hashed::datum_bytes;
 use super::limit::Values;
@@ -29,7 +29,7 @@ pub struct SubPlan {
     row: Row,
     answers: Answers,
     array: Made,
-    kept: Kept,
+    kept: RowMemory,
 }
 
 /// The array of a run's rows, made once.
@@ -57,7 +57,7 @@ impl SubPlan {
             row: Row::new(),
             answers: Answers::default(),
             array: Made::default(),
-            kept: Kept::default(),
+            kept: RowMemory::default(),
         }
     }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use throng_sql::catalog::builtin::class;
 use throng_sql::catalog::system::{definition, extension, routine};
 use throng_sql::catalog::{Relation, RoutineKind};
-use throng_sql::func::{EvalResult, Host, ObjectKind};
+use throng_sql::func::{EvalHost, EvalResult, ObjectKind};
 use throng_syntax::parse::ast::Name;
 use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Record, Result, oid};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::identity::{
     ACCESS_METHOD, ACCESS_METHODS, COLLATION, OPERATOR, TABLESPACE, TABLESPACES,
 };

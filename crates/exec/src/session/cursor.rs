@@ -20,7 +20,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid, oid};
 
 use super::Session;
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 
 /// What a cursor's rows tell of where they come from.
 pub(super) struct Places {

@@ -40,7 +40,7 @@ use crate::run::context::Env;
 use crate::store::Store;
 use crate::table::{Index, Table};
 use crate::write;
-use crate::write::term::Terms;
+use crate::write::index_expression::Terms;
 
 /// A file is gone: so is what memory holds about it.
 fn forget_file(store: &Store, file: FileId) {
@@ -49,7 +49,7 @@ fn forget_file(store: &Store, file: FileId) {
 }
 
 /// What carrying out a definition asks of the engine.
-struct Host<'a> {
+struct DefinitionHost<'a> {
     engine: &'a Engine,
     txn: &'a throng_txn::Txn,
     env: Env<'a>,
@@ -64,7 +64,7 @@ struct Host<'a> {
     files: Vec<FileId>,
 }
 
-impl DdlHost for Host<'_> {
+impl DdlHost for DefinitionHost<'_> {
     fn next_oid(&mut self) -> Oid {
         self.engine.sys.new_oid()
     }
@@ -284,7 +284,7 @@ impl Session {
         let txn = &self.transaction()?.txn;
         let snapshot = txn.latest_snapshot();
         let host = self.host(catalog);
-        let mut host = Host {
+        let mut host = DefinitionHost {
             engine: &self.engine,
             txn,
             env: self.env(catalog, &host, &snapshot, &[]),

@@ -14,7 +14,7 @@ use throng_sql::func::EvalResult;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Result};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 
 fn oid(value: &Datum) -> Oid {
     Oid(value.as_i64().unwrap_or_default() as u32)
@@ -325,12 +325,12 @@ impl SessionHost<'_> {
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let of = match table.live_columns().find(|(_, c)| is(c)) {
-                Some((_, column)) => bind::Kept::Default(column),
+                Some((_, column)) => bind::StoredKind::Default(column),
                 None => {
                     let indexes = catalog.indexes_of(table.oid);
                     let is = |i: &IndexDef| i.terms.predicate.as_deref() == Some(text);
                     indexes.iter().find(|i| is(i))?;
-                    bind::Kept::Check
+                    bind::StoredKind::Check
                 }
             };
             bind::kept_shown((text, of), table, catalog, &path, pretty, self.eval()).ok()
@@ -344,7 +344,7 @@ impl SessionHost<'_> {
         if let (ConstraintKind::Check { expr, .. }, Some(table)) =
             (&mut shown.kind, self.catalog.table(def.table))
         {
-            let (kept, path) = ((&**expr, bind::Kept::Check), self.search_path());
+            let (kept, path) = ((&**expr, bind::StoredKind::Check), self.search_path());
             let text = bind::kept_shown(kept, table, self.catalog, &path, pretty, self.eval());
             *expr = text.unwrap_or_else(|_| expr.clone());
         }

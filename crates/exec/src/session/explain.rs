@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use throng_sql::catalog::{Catalog, TriggerDef};
 use throng_sql::command::{ExplainFormat, ExplainOptions};
 use throng_sql::expr::RelId;
-use throng_sql::plan::{Family, Node, Plan, PlannedStatement, StatementTag};
+use throng_sql::plan::{InheritedTarget, Node, Plan, PlannedStatement, StatementTag};
 use throng_sql::query::{BoundQuery, JoinKind, SetOp};
 use throng_syntax::parse::quote_ident;
 use throng_types::{Datum, Oid, Result, SqlType};
@@ -573,7 +573,7 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
 fn targets(
     verb: &str,
     input: &Plan,
-    family: Option<&Family>,
+    family: Option<&InheritedTarget>,
     details: &mut Vec<(&'static str, String)>,
 ) {
     for member in family.iter().flat_map(|family| &family.members) {

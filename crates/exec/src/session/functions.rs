@@ -11,7 +11,7 @@ use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
 use throng_sql::catalog::system::{listed, operator_class, routine};
 use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef, builtin};
-use throng_sql::func::{EvalResult, EvalStop, Host, ObjectKind, operator_by_oid};
+use throng_sql::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
 use throng_sql::io::scalar::{wide, wide_number};
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
@@ -21,11 +21,11 @@ use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 
 use super::effects::Effect;
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::sequences::Counter;
 use super::system::block_count;
 use crate::database::Database;
-use crate::run::Stop;
+use crate::run::Suspension;
 
 fn int(value: &Datum) -> i64 {
     value.as_i64().unwrap_or_default()
@@ -245,7 +245,7 @@ impl SessionHost<'_> {
             return Ok(None);
         };
         let counter = super::sequences::state(&self.session.engine.store, def.file);
-        Ok(Some(counter.map_err(Stop::from)?))
+        Ok(Some(counter.map_err(Suspension::from)?))
     }
 
     /// 42809 for a relation of another kind.
@@ -541,7 +541,7 @@ impl SessionHost<'_> {
             tokio::time::sleep_until(until.into()).await;
             Ok(())
         });
-        Err(Stop::Wait(wait).into())
+        Err(Suspension::Wait(wait).into())
     }
 
     /// `pg_[try_]advisory_[xact_]lock[_shared]` and `pg_advisory_unlock[_shared|_all]`.
@@ -605,7 +605,7 @@ impl SessionHost<'_> {
             granted.store(true, Ordering::Release);
             Ok(())
         });
-        Err(Stop::Wait(wait).into())
+        Err(Suspension::Wait(wait).into())
     }
 }
 

@@ -13,13 +13,13 @@ use throng_sql::catalog::{
     ConstraintDef, DefaultPrivilegesDef, Relation, RoutineKind, TEMPORARY, TableDef,
     index_column_names,
 };
-use throng_sql::func::{EvalResult, Host, ObjectKind};
+use throng_sql::func::{EvalHost, EvalResult, ObjectKind};
 use throng_syntax::parse::quote_ident;
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type, made, type_info};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, oid};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 
 /// What an object is called, in all the ways that are asked for.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use throng_types::error::state;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Datum, Error, Oid, Result};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::identity::{ACCESS_METHOD, COLLATION, OPERATOR, TABLESPACE};
 
 /// What decides about a column of an index: how its kind finds rows, and the column's place among

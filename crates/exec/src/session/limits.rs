@@ -62,15 +62,15 @@ impl Session {
 
     /// How long the session may wait for its client from now on, and why it ends then.
     fn idle_limit(&self) -> Option<(Duration, (SqlState, &'static str))> {
-        let asked = self.asked();
+        let settings = self.hot_settings();
         if self.block == Block::None {
             let why = (
                 state::IDLE_SESSION_TIMEOUT,
                 "terminating connection due to idle-session timeout",
             );
-            return Some((asked.idle_session_timeout?, why));
+            return Some((settings.idle_session_timeout?, why));
         }
-        let idle = asked.idle_in_transaction_timeout.map(|limit| {
+        let idle = settings.idle_in_transaction_timeout.map(|limit| {
             let message = "terminating connection due to idle-in-transaction timeout";
             (limit, (state::IDLE_IN_TRANSACTION_TIMEOUT, message))
         });
@@ -85,7 +85,7 @@ impl Session {
 
     /// What is left of `transaction_timeout`, of a transaction that is under way or begins now.
     fn transaction_left(&self) -> Option<Duration> {
-        let limit = self.asked().transaction_timeout?;
+        let limit = self.hot_settings().transaction_timeout?;
         let began = self.transaction.as_ref().map(|t| t.began);
         let past = began.map_or(0, |began| now().saturating_sub(began));
         Some(limit.saturating_sub(Duration::from_micros(past.max(0) as u64)))
@@ -93,14 +93,14 @@ impl Session {
 
     /// Has the timeouts as they are set now act on the statement that begins.
     pub(super) fn limit_statement(&self) {
-        let asked = self.asked();
-        if asked.statement_timeout.is_none() && asked.transaction_timeout.is_none() {
+        let settings = self.hot_settings();
+        if settings.statement_timeout.is_none() && settings.transaction_timeout.is_none() {
             self.handle.cancel_flag().set_deadline(None);
             return;
         }
         let start = Instant::now();
         let flag = self.handle.cancel_flag();
-        flag.set_deadline(asked.statement_timeout.map(|timeout| start + timeout));
+        flag.set_deadline(settings.statement_timeout.map(|timeout| start + timeout));
         if let Some(left) = self.transaction_left() {
             flag.set_transaction_deadline(start + left);
         }

@@ -10,14 +10,14 @@
 mod address;
 mod adopt;
 mod analyze;
-mod asked;
 mod command;
 mod compound;
 mod config;
 mod constraints;
 mod copy;
+mod currtid;
 mod cursor;
-mod custom;
+mod custom_plan;
 mod database;
 mod ddl;
 mod declared;
@@ -25,24 +25,25 @@ mod definition_locks;
 mod describe;
 mod detach;
 mod effects;
-mod elsewhere;
 mod entry;
+mod eval_host;
 mod explain;
 mod families;
+mod fast_path;
 mod functions;
-mod host;
+mod hot_settings;
 mod identity;
 mod in_use;
 mod index_property;
 mod keys;
-mod latest;
 mod limits;
 mod log;
+mod notices;
 mod notify;
-mod once;
 mod pages;
 mod plans;
 mod plpgsql;
+mod pooled_query;
 mod portal;
 mod prepared;
 mod privilege;
@@ -58,7 +59,6 @@ mod shared;
 mod statistics;
 mod stored;
 mod system;
-mod telling;
 mod temporary;
 mod transaction;
 mod trigger;
@@ -97,8 +97,8 @@ use prepared::{Prepared, ReadyToBind, is_data};
 use transaction::{Block, Joined, Transaction};
 
 pub use effects::{Effect, Effects};
-pub(crate) use elsewhere::Pool;
-pub use host::format_settings;
+pub use eval_host::format_settings;
+pub(crate) use pooled_query::Pool;
 pub(crate) use query::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
 
 /// Who wants a session.
@@ -148,7 +148,7 @@ pub struct Session {
     block: Block,
     joined: Joined,
     statement_time: i64,
-    asked: Cell<asked::Asked>,
+    hot_settings: Cell<hot_settings::HotSettings>,
     settings: RefCell<SessionSettings>,
     settings_number: plans::SettingsNumber,
     /// What values look like, derived from the settings of version `format_version`.
@@ -167,7 +167,7 @@ pub struct Session {
     /// What the statement takes for tables' children, where that is not what the definitions say.
     families: families::Families,
     effects: Effects,
-    unsaid: telling::Unsaid,
+    unsaid: notices::PendingNotices,
     /// Room for a statement's name in the plan cache.
     name: String,
     prepared: RefCell<HashMap<String, Rc<Prepared>, RandomState>>,
@@ -335,7 +335,7 @@ impl Session {
         let session = Session {
             format: RefCell::new(shared::format(format_settings(&settings))),
             format_version: Cell::new(settings.version()),
-            asked: Cell::new(asked::Asked::of(&settings)),
+            hot_settings: Cell::new(hot_settings::HotSettings::of(&settings)),
             published_version: Cell::new(catalog.version()),
             random: Cell::new(None),
             published_is_plain: Cell::new(transaction::is_plain(&catalog)),
@@ -365,7 +365,7 @@ impl Session {
             trigger_calls: trigger::TriggerCalls::default(),
             procedures: plpgsql::Procedures::default(),
             settings_number: plans::SettingsNumber::default(),
-            unsaid: telling::Unsaid::default(),
+            unsaid: notices::PendingNotices::default(),
             outbox: RefCell::default(),
             listener: None,
             temporary,
@@ -457,7 +457,10 @@ impl Session {
         self.portals.get_mut().drop_unnamed();
         self.prepared.get_mut().remove("");
         self.statement_began(sql);
-        let logged = self.asked().logs.then(|| self.log_began("statement", sql));
+        let logged = self
+            .hot_settings()
+            .logs
+            .then(|| self.log_began("statement", sql));
         let ran = self.run_string(sql, client).await;
         self.joined = Joined::default();
         let ran = match ran {
@@ -700,7 +703,7 @@ impl Session {
         }
         self.message_began(&portal.sql)?;
         let logged = self
-            .asked()
+            .hot_settings()
             .logs
             .then(|| self.log_began("execute", &portal.sql));
         self.begin_if_idle();

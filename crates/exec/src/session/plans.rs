@@ -29,7 +29,7 @@ use crate::client::RowShape;
 use crate::store::Store;
 
 /// A statement that has been understood. It never changes.
-pub(crate) struct Known {
+pub(crate) struct CachedPlan {
     pub sql: Rc<str>,
     /// None: the empty statement.
     pub statement: Option<Arc<Statement>>,
@@ -54,14 +54,14 @@ const MOST_WATCHED: usize = 256;
 /// Pages below which growth changes no plan worth changing.
 const SMALL: u32 = 16;
 
-impl Known {
+impl CachedPlan {
     pub fn new(
         sql: &str,
         statement: Option<Arc<Statement>>,
         params: Vec<SqlType>,
         columns: Option<Arc<RowShape>>,
-    ) -> Known {
-        Known {
+    ) -> CachedPlan {
+        CachedPlan {
             sql: sql.into(),
             statement,
             params,
@@ -79,7 +79,7 @@ impl Known {
         plan: Arc<PlannedStatement>,
         store: &Store,
         catalog: &Catalog,
-    ) -> Known {
+    ) -> CachedPlan {
         let tables = plan.all_locks();
         let tables = tables.filter_map(|(oid, _)| catalog.table(oid));
         let watched = tables.take(MOST_WATCHED);
@@ -207,7 +207,7 @@ pub(super) fn add_types(types: &[SqlType], name: &mut String) {
 }
 
 /// What is known of a text: how to run it, or that it is not to be run as one known statement.
-pub(super) type Knowledge = Option<Rc<Known>>;
+pub(super) type Knowledge = Option<Rc<CachedPlan>>;
 
 #[derive(Default)]
 struct Generation {
@@ -243,6 +243,9 @@ const MOST_COMBINATIONS: usize = 1000;
 struct PlanCache {
     young: Generation,
     old: Generation,
+    /// What nobody finds any more. Each insertion drops some of it: to drop thousands of plans at
+    /// once would hold the event loop for tens of milliseconds.
+    gone: Vec<Knowledge>,
     settings: Vec<PlanSettings>,
     /// Times the list of settings began anew.
     restarts: u64,
@@ -259,26 +262,42 @@ impl PlanCache {
     }
 
     fn insert(&mut self, key: PlanKey, name: &str, known: Knowledge) {
+        /// More than an insertion can add, so that an end is come to.
+        const SOME: usize = 8;
         if self.young.bytes + estimated_bytes(name) > GENERATION_BYTES {
-            self.old = std::mem::take(&mut self.young);
+            let old = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
+            self.retire(old);
         }
         self.young.insert(key, name, known);
+        self.gone.truncate(self.gone.len().saturating_sub(SOME));
+    }
+
+    fn retire(&mut self, generation: Generation) {
+        let plans = generation.known.into_values();
+        self.gone.extend(plans.flat_map(HashMap::into_values));
+    }
+
+    fn forget(&mut self) {
+        for generation in [
+            std::mem::take(&mut self.young),
+            std::mem::take(&mut self.old),
+        ] {
+            self.retire(generation);
+        }
     }
 
     fn settings_number(&mut self, settings: PlanSettings) -> u32 {
-        let list = &mut self.settings;
-        let number = match list.iter().position(|seen| *seen == settings) {
+        let number = match self.settings.iter().position(|seen| *seen == settings) {
             Some(at) => at,
             None => {
-                if list.len() >= MOST_COMBINATIONS {
+                if self.settings.len() >= MOST_COMBINATIONS {
                     // Plans kept under old numbers must not be found under new ones.
-                    list.clear();
-                    self.young = Generation::default();
-                    self.old = Generation::default();
+                    self.settings.clear();
                     self.restarts += 1;
+                    self.forget();
                 }
-                list.push(settings);
-                list.len() - 1
+                self.settings.push(settings);
+                self.settings.len() - 1
             }
         };
         number as u32
@@ -303,10 +322,7 @@ pub(super) fn keep(key: PlanKey, name: &str, known: Knowledge) {
 
 /// DISCARD PLANS: this core's all go.
 pub(super) fn forget() {
-    PLANS.with_borrow_mut(|plans| {
-        plans.young = Generation::default();
-        plans.old = Generation::default();
-    });
+    PLANS.with_borrow_mut(PlanCache::forget);
 }
 
 /// A session's place in the core's list of settings.
@@ -346,7 +362,7 @@ mod tests {
     }
 
     fn known(sql: &str) -> Knowledge {
-        Some(Rc::new(Known::new(sql, None, Vec::new(), None)))
+        Some(Rc::new(CachedPlan::new(sql, None, Vec::new(), None)))
     }
 
     #[test]

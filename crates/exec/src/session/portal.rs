@@ -19,7 +19,7 @@ use super::Session;
 use super::cursor::{self, Places};
 use super::explain::Discard;
 use super::in_use::{Held, Using};
-use super::plans::Known;
+use super::plans::CachedPlan;
 use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Rows, Run, as_text, columns, tag};
 use super::routine::not_volatile;
@@ -289,7 +289,7 @@ impl Session {
     pub(super) fn make_portal(
         &mut self,
         prepared: Rc<Prepared>,
-        known: &Known,
+        known: &CachedPlan,
         values: Vec<Datum>,
         formats: &[i16],
     ) -> Result<Pooled<Portal>> {

@@ -11,13 +11,13 @@ use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io;
 use throng_sql::plan::PlannedStatement;
-use throng_sync::Rooms;
+use throng_sync::VectorPool;
 use throng_syntax::parse::ast::Statement;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::declared;
-use super::plans::{self, Known, PlanKey};
+use super::plans::{self, CachedPlan, PlanKey};
 use super::query::{as_text, columns};
 use super::{Session, now};
 use crate::client::{Client, RowShape};
@@ -44,7 +44,7 @@ fn parameters(args: &[Expr], declared: &[SqlType]) -> Vec<SqlType> {
 
 thread_local! {
     /// For parameters' values: of statements that have run, for the next ones of any session.
-    pub(super) static VALUES: Rooms<Datum> = const { Rooms::new(8, 64) };
+    pub(super) static VALUES: VectorPool<Datum> = const { VectorPool::new(8, 64) };
 }
 
 /// A statement to be run any number of times.
@@ -52,14 +52,14 @@ pub(crate) struct Prepared {
     /// The types its maker gave its parameters.
     declared: Vec<SqlType>,
     /// What it means, and when that was so.
-    known: RefCell<(PlanKey, Rc<Known>)>,
+    known: RefCell<(PlanKey, Rc<CachedPlan>)>,
     /// Made by PREPARE rather than by the protocol.
     pub from_sql: bool,
     pub made_at: i64,
 }
 
 impl Prepared {
-    pub fn known(&self) -> Rc<Known> {
+    pub fn known(&self) -> Rc<CachedPlan> {
         self.known.borrow().1.clone()
     }
 
@@ -93,7 +93,7 @@ pub(super) fn is_data(statement: &Statement) -> bool {
 
 /// A statement and its parameters' values, as a Bind takes them.
 pub struct ReadyToBind {
-    pub(super) known: Rc<Known>,
+    pub(super) known: Rc<CachedPlan>,
     pub(super) values: Vec<Datum>,
 }
 
@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// What a prepared statement means now, to whoever runs it inside another statement.
-    pub(super) async fn prepared_now(&self, name: &str) -> Result<Known> {
+    pub(super) async fn prepared_now(&self, name: &str) -> Result<CachedPlan> {
         let prepared = self.find_prepared(name)?;
         let known = prepared.known();
         self.understand(&known.sql, known.statement.clone(), &known.params)
@@ -200,12 +200,12 @@ impl Session {
         sql: &str,
         statement: Option<Arc<Statement>>,
         types: &[SqlType],
-    ) -> Result<Known> {
+    ) -> Result<CachedPlan> {
         let Some(ast) = statement.clone() else {
-            return Ok(Known::new(sql, None, types.to_vec(), None));
+            return Ok(CachedPlan::new(sql, None, types.to_vec(), None));
         };
         let known =
-            |params: &[SqlType], columns| Known::new(sql, statement, params.to_vec(), columns);
+            |params: &[SqlType], columns| CachedPlan::new(sql, statement, params.to_vec(), columns);
         if !self.is_understood_at_once(&ast) {
             return Ok(known(types, self.columns_shown(&ast)?));
         }
@@ -253,7 +253,7 @@ impl Session {
         sql: &str,
         statement: Option<Arc<Statement>>,
         types: &[SqlType],
-    ) -> Result<Known> {
+    ) -> Result<CachedPlan> {
         match statement {
             Some(statement) if is_data(&statement) => self.known_data(statement, sql, types).await,
             other => {
@@ -267,13 +267,15 @@ impl Session {
 
     /// What Bind knows of a statement: which rows a command shows may have changed since it was
     /// parsed.
-    pub(super) fn known_of_bind(&self, known: Rc<Known>) -> Result<Rc<Known>> {
+    pub(super) fn known_of_bind(&self, known: Rc<CachedPlan>) -> Result<Rc<CachedPlan>> {
         let Some(statement @ Statement::Fetch { .. }) = known.statement.as_deref() else {
             return Ok(known);
         };
         let columns = self.columns_shown(statement)?;
         let (statement, params) = (known.statement.clone(), known.params.clone());
-        Ok(Rc::new(Known::new(&known.sql, statement, params, columns)))
+        Ok(Rc::new(CachedPlan::new(
+            &known.sql, statement, params, columns,
+        )))
     }
 
     /// The columns of what a command shows that is not understood before it runs.
@@ -319,7 +321,7 @@ impl Session {
         &mut self,
         sql: &str,
         types: &[SqlType],
-    ) -> Result<(PlanKey, Rc<Known>)> {
+    ) -> Result<(PlanKey, Rc<CachedPlan>)> {
         let key = self.plan_key();
         let mut name = std::mem::take(&mut self.name);
         plans::name_of(sql, types, &mut name);
@@ -338,7 +340,7 @@ impl Session {
         sql: &str,
         types: &[SqlType],
         name: &str,
-    ) -> Result<(PlanKey, Rc<Known>)> {
+    ) -> Result<(PlanKey, Rc<CachedPlan>)> {
         let mut statements = self.parsed(sql).await?;
         if statements.len() > 1 {
             return Err(Error::new(
@@ -403,7 +405,11 @@ impl Session {
 
     /// What is known of a statement as things are now. 0A000 where it would have other columns than
     /// it was told to have.
-    pub(super) async fn current(&mut self, prepared: &Prepared, key: PlanKey) -> Result<Rc<Known>> {
+    pub(super) async fn current(
+        &mut self,
+        prepared: &Prepared,
+        key: PlanKey,
+    ) -> Result<Rc<CachedPlan>> {
         if let Some(known) = self.is_current(prepared, key) {
             return Ok(known);
         }
@@ -415,7 +421,7 @@ impl Session {
 
     /// What is known of a statement, if things are as they were.
     #[inline]
-    pub(super) fn is_current(&self, prepared: &Prepared, key: PlanKey) -> Option<Rc<Known>> {
+    pub(super) fn is_current(&self, prepared: &Prepared, key: PlanKey) -> Option<Rc<CachedPlan>> {
         let (of, known) = prepared.known.borrow().clone();
         (of == key && !known.is_outgrown(&self.engine.store)).then_some(known)
     }
@@ -447,7 +453,11 @@ impl Session {
     }
 
     #[cold]
-    async fn understand_anew(&mut self, prepared: &Prepared, known: &Known) -> Result<Rc<Known>> {
+    async fn understand_anew(
+        &mut self,
+        prepared: &Prepared,
+        known: &CachedPlan,
+    ) -> Result<Rc<CachedPlan>> {
         let (sql, types) = (&known.sql, &prepared.declared);
         let now = if prepared.from_sql {
             Rc::new(self.understood(sql, known.statement.clone(), types).await?)
@@ -473,7 +483,7 @@ impl Session {
     /// elsewhere](Self::read_long_parameter), for reading them may take long.
     pub(super) fn read_parameters<'v>(
         &self,
-        known: &Known,
+        known: &CachedPlan,
         name: &str,
         formats: &[i16],
         values: impl ExactSizeIterator<Item = Option<&'v [u8]>>,
@@ -493,7 +503,7 @@ impl Session {
                 known.params.len()
             )));
         }
-        let (mut datums, mut long) = (VALUES.with(Rooms::take), Vec::new());
+        let (mut datums, mut long) = (VALUES.with(VectorPool::take), Vec::new());
         datums.reserve(values.len());
         for (i, (value, ty)) in values.zip(&known.params).enumerate() {
             let format = format_of(formats, i);

@@ -3,11 +3,11 @@
 
 use throng_sql::catalog::acl::{Kind, right};
 use throng_sql::catalog::{Relation, SequenceDef, Through};
-use throng_sql::func::{EvalResult, Host, ObjectKind};
+use throng_sql::func::{EvalHost, EvalResult, ObjectKind};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 
 fn oid(value: &Datum) -> Oid {
     Oid(value.as_i64().unwrap_or_default() as u32)

@@ -16,12 +16,12 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::in_use::{Held, Using};
-use super::plans::{self, Knowledge, Known, PlanKey};
+use super::notices::Turns;
+use super::plans::{self, CachedPlan, Knowledge, PlanKey};
 use super::prepared::is_data;
 use super::shape::Shape;
-use super::telling::Turns;
 use super::transaction::Block;
 use crate::client::{Client, Field, Format, RowShape};
 use crate::copy::Records;
@@ -29,7 +29,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
-use crate::run::{LockRequest, Row, Step, Stop, constant, routine};
+use crate::run::{LockRequest, Row, Step, Suspension, constant, routine};
 use crate::spill::{RowList, RowStore};
 use crate::write;
 
@@ -114,7 +114,7 @@ impl Session {
         let (known, plan) = loop {
             let version = self.database.version();
             let knowledge = plans::find(self.plan_key(), &shape.name);
-            let fresh = |known: &Rc<Known>| !known.is_outgrown(&self.engine.store);
+            let fresh = |known: &Rc<CachedPlan>| !known.is_outgrown(&self.engine.store);
             let knowledge = match knowledge {
                 Some(None) => return Ok(false),
                 Some(Some(known)) if fresh(&known) => Some(known),
@@ -166,7 +166,7 @@ impl Session {
     /// Whether the constants of a statement may decide how it is run: which indexes on expressions
     /// and of a part of the rows serve it, or, where it takes long anyway, in which order its
     /// tables are read.
-    fn asks_for_constants(&mut self, known: &Known) -> bool {
+    fn asks_for_constants(&mut self, known: &CachedPlan) -> bool {
         /// A statement that costs more is planned each time.
         const DEAR: f64 = 1000.0;
         if known
@@ -268,7 +268,7 @@ impl Session {
 
     /// Fails where a constant part of a plan does without parameters, as the planner of PostgreSQL
     /// at Bind.
-    pub(super) fn check_at_bind(&mut self, known: &Known, params: &[Datum]) -> Result<()> {
+    pub(super) fn check_at_bind(&mut self, known: &CachedPlan, params: &[Datum]) -> Result<()> {
         let Some(plan) = known.plan.as_ref().filter(|plan| plan.fails_at_bind) else {
             return Ok(());
         };
@@ -292,7 +292,7 @@ impl Session {
         let host = self.host(&catalog);
         let env = self.env(&catalog, &host, snapshot, params);
         match execution.evaluate(env, |_, cx| constant::check(&plan.suspects, cx)) {
-            Err(Stop::Error(e)) => Err(e),
+            Err(Suspension::Error(e)) => Err(e),
             // Its job computes it.
             _ => Ok(()),
         }
@@ -416,7 +416,7 @@ pub(super) enum Rows {
 pub(super) struct Run {
     pub execution: Box<Execution>,
     /// Where its rows come from instead, if it runs on the analytics pool.
-    elsewhere: Option<super::elsewhere::Elsewhere>,
+    elsewhere: Option<super::pooled_query::PooledQuery>,
     pub params: Vec<Datum>,
     pub snapshot: Snapshot,
     row: Row,
@@ -618,7 +618,7 @@ pub(crate) async fn next(
 
 /// The same, of a statement that has stopped.
 async fn next_after(
-    mut stop: Stop,
+    mut stop: Suspension,
     execution: &mut Execution,
     env: Env<'_>,
     txn: &throng_txn::Txn,
@@ -644,39 +644,39 @@ fn next_now(execution: &mut Execution, env: Env<'_>, row: &mut Row) -> Step<bool
 
 /// Waits for what stopped a statement, or does what it asks for.
 async fn settle(
-    stop: Stop,
+    stop: Suspension,
     execution: &mut Execution,
     env: Env<'_>,
     txn: &throng_txn::Txn,
     patience: &mut Patience,
 ) -> Result<()> {
     match stop {
-        Stop::Lock(request) => {
+        Suspension::Lock(request) => {
             let locked = lock(request, env, txn).await?;
             execution.answer(locked);
             Ok(())
         }
-        Stop::Call(request) => {
+        Suspension::Call(request) => {
             execution.called();
             routine::answer(&request, env).await
         }
-        Stop::Long(call) => call.answer(env).await,
-        Stop::Part(part) => execution.run_part(part, env).await,
+        Suspension::Long(call) => call.answer(env).await,
+        Suspension::Part(part) => execution.run_part(part, env).await,
         stop => wait(stop, env, patience).await,
     }
 }
 
 /// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for
 /// until the next attempt.
-pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> Result<()> {
+pub(crate) async fn wait(stop: Suspension, env: Env<'_>, patience: &mut Patience) -> Result<()> {
     // Answers are noted where the evaluation has stopped, before it begins again.
     let stop = match stop {
-        Stop::Call(request) => {
+        Suspension::Call(request) => {
             let answered = routine::answer(&request, env).await;
             env.effects.again();
             return answered;
         }
-        Stop::Long(call) => {
+        Suspension::Long(call) => {
             let answered = call.answer(env).await;
             env.effects.again();
             return answered;
@@ -685,15 +685,15 @@ pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> R
     };
     env.effects.again();
     match stop {
-        Stop::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
-        Stop::Yield => {
+        Suspension::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
+        Suspension::Yield => {
             tokio::task::yield_now().await;
             Ok(())
         }
-        Stop::Lock(_) | Stop::Part(_) | Stop::Call(_) | Stop::Long(_) => {
+        Suspension::Lock(_) | Suspension::Part(_) | Suspension::Call(_) | Suspension::Long(_) => {
             Err(not_of_an_expression())
         }
-        Stop::Error(e) => Err(e),
+        Suspension::Error(e) => Err(e),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use throng_access::heap::Kept;
+use throng_access::heap::VisibleVersion;
 use throng_access::{TupleHeader, Visibility};
 use throng_buffer::{Ring, retry};
 use throng_sql::catalog::acl::right;
@@ -23,7 +23,7 @@ use crate::large;
 use crate::run::Row;
 use crate::run::context::Env;
 use crate::table::{Index, Table};
-use crate::write::term::Terms;
+use crate::write::index_expression::Terms;
 
 /// Shows all that a heap holds: one that this transaction has just filled.
 pub(super) struct EveryVersion;
@@ -240,7 +240,7 @@ impl Session {
 }
 
 impl Repacking<'_> {
-    async fn versions(&self, block: u32, ring: &mut Ring) -> Result<Vec<Kept>> {
+    async fn versions(&self, block: u32, ring: &mut Ring) -> Result<Vec<VisibleVersion>> {
         let mut found = Vec::new();
         retry(|| {
             found.clear();
@@ -261,7 +261,7 @@ impl Repacking<'_> {
         Ok(row)
     }
 
-    async fn copy(&mut self, version: &Kept) -> Result<()> {
+    async fn copy(&mut self, version: &VisibleVersion) -> Result<()> {
         let row = self.row(&version.row).await?;
         let (heap, txn) = (&self.target.heap, self.txn);
         let bytes = large::encode(heap, txn, &self.target.layout, &row).await?;

@@ -26,9 +26,9 @@ use throng_types::sqltype::{made, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid, stack};
 
 use super::Session;
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::in_use::Held;
-use super::plans::{Known, PlanKey};
+use super::plans::{CachedPlan, PlanKey};
 use super::plpgsql::is_row;
 use super::query::{as_text, field, run_within};
 use crate::client::{Client, RowShape};
@@ -61,7 +61,7 @@ struct BodyKey {
 /// A statement of a body: planned when it is come to, for those before it may change definitions.
 struct BodyStatement {
     /// Without a plan: a command.
-    known: Known,
+    known: CachedPlan,
     /// There are others behind it.
     more: bool,
 }
@@ -282,7 +282,7 @@ impl Session {
         &self,
         request: &CallRequest,
         caller: &Snapshot,
-        known: &Known,
+        known: &CachedPlan,
         catalog: &Catalog,
         more: bool,
     ) -> Result<CallResult> {
@@ -423,7 +423,7 @@ impl Session {
             return Ok(None);
         };
         let more = at + 1 < statements.len();
-        let mut known = Known::new("", None, Vec::new(), None);
+        let mut known = CachedPlan::new("", None, Vec::new(), None);
         if bind::has_plan(statement) {
             let last = (!more).then_some(&request.result);
             let bound = self.with_context(catalog, |ctx| {

@@ -27,8 +27,8 @@ use throng_types::page::{HEADER, KIND_SEQUENCE, SEQUENCE_END};
 use throng_types::{Error, FileId, Lsn, Oid, PageId, Result, Xid};
 
 use super::Session;
-use super::host::SessionHost;
-use crate::run::Stop;
+use super::eval_host::SessionHost;
+use crate::run::Suspension;
 use crate::store::Store;
 
 /// Values logged in advance (PostgreSQL's SEQ_LOG_VALS).
@@ -329,7 +329,7 @@ impl SessionHost<'_> {
                 .await?;
             Ok(())
         });
-        Err(Stop::Wait(wait).into())
+        Err(Suspension::Wait(wait).into())
     }
 
     /// Locks a sequence for using it, then does that with the definitions as they are now; the
@@ -375,7 +375,7 @@ impl SessionHost<'_> {
             return Ok(had.last);
         }
         let store = &session.engine.store;
-        let (first, last, lsn) = take(store, def, def.cache.max(1)).map_err(Stop::from)?;
+        let (first, last, lsn) = take(store, def, def.cache.max(1)).map_err(Suspension::from)?;
         if lsn > store.pool.wal().flushed() {
             // The commit then waits for the record that makes the value safe.
             session.transaction()?.txn.assign_top_xid();
@@ -447,7 +447,7 @@ impl SessionHost<'_> {
             )
             .into());
         }
-        set_now(&session.engine.store, def.file, value, called).map_err(Stop::from)?;
+        set_now(&session.engine.store, def.file, value, called).map_err(Suspension::from)?;
         session.transaction()?.txn.assign_top_xid();
         let mut used = session.sequences.borrow_mut();
         if called {

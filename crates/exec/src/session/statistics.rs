@@ -12,7 +12,7 @@ use throng_types::error::state;
 use throng_types::oid::{BOOL, INT8, OID};
 use throng_types::{Array, Datum, Error, Oid, Record, oid};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::system::from_unix;
 
 impl SessionHost<'_> {

@@ -15,7 +15,7 @@ use throng_sql::settings::{INERT, Id, Kind, Setting, Source, Unit, is_private};
 use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::sequences;
 use crate::store::Store;
 

@@ -20,7 +20,7 @@ use throng_types::dispose::dispose;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
 
-use super::asked::Asked;
+use super::hot_settings::HotSettings;
 use super::notify;
 use super::portal::Portal;
 use super::{Session, SharedCatalog, now, shared};
@@ -127,12 +127,12 @@ impl Session {
         if self.transaction.is_some() || self.block == Block::Failed {
             return;
         }
-        let Asked {
+        let HotSettings {
             isolation,
             read_only,
             deferrable,
             ..
-        } = self.asked();
+        } = self.hot_settings();
         let txn = self.handle.begin(level(isolation));
         txn.set_read_only(read_only);
         self.transaction = Some(Transaction {
@@ -287,7 +287,7 @@ impl Session {
         ended.drop_in_turns().await;
         match self.commit_unwritten() {
             Ok(true) => {
-                let durable = match self.asked().synchronous_commit {
+                let durable = match self.hot_settings().synchronous_commit {
                     true => self.handle.entry().seen_is_durable().await,
                     false => Ok(()),
                 };
@@ -325,7 +325,7 @@ impl Session {
         if let Err(e) = self.commit_notifications(&transaction.txn) {
             return self.committed(Err(e)).await;
         }
-        let sync = self.asked().synchronous_commit;
+        let sync = self.hot_settings().synchronous_commit;
         let committed = transaction.txn.commit(sync).await;
         self.committed(committed).await
     }

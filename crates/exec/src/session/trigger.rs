@@ -12,7 +12,7 @@ use throng_txn::{LockMode, Snapshot};
 use throng_types::{Error, Oid, Result};
 
 use super::Session;
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use crate::trigger::TriggerCall;
 use crate::write;
 use crate::write::trigger::Named;

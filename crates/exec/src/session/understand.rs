@@ -28,9 +28,9 @@ use throng_syntax::parse::{
 use throng_types::{Error, Oid, Result, SqlType, interrupt};
 
 use super::Session;
-use super::custom::MOST_UNKNOWN;
+use super::custom_plan::MOST_UNKNOWN;
 use super::declared;
-use super::plans::Known;
+use super::plans::CachedPlan;
 use super::query::columns;
 use crate::analytics::Analytics;
 use crate::engine::Engine;
@@ -271,13 +271,13 @@ impl Session {
             join_collapse_limit: settings.int(Id::JoinCollapseLimit),
             from_collapse_limit: settings.int(Id::FromCollapseLimit),
             most_unknown: None,
-            analytics_above_cost: self.asked().analytics_above_cost,
+            analytics_above_cost: self.hot_settings().analytics_above_cost,
         }
     }
 
     /// Whether a plan is one for the analytics pool, if it may run there.
     pub(super) fn is_big(&self, plan: &PlannedStatement) -> bool {
-        let above = self.asked().analytics_above_cost;
+        let above = self.hot_settings().analytics_above_cost;
         let is_dear = above >= 0.0 && plan.root.cost.of_work() > above;
         plan.tag == StatementTag::Select && is_dear
     }
@@ -460,10 +460,10 @@ impl Session {
         statement: Arc<Statement>,
         sql: &str,
         params: &[SqlType],
-    ) -> Result<Known> {
+    ) -> Result<CachedPlan> {
         let understood = self.understand_data(&statement, sql, params, Some(MOST_UNKNOWN));
         let Understood { params, plan, .. } = understood.await?;
-        let known = Known::new(sql, Some(statement), params, columns(&plan));
+        let known = CachedPlan::new(sql, Some(statement), params, columns(&plan));
         Ok(known.planned(plan, &self.engine.store, &self.catalog()))
     }
 

@@ -8,7 +8,7 @@ use throng_buffer::{retry, retry_blocking};
 use throng_sql::command::{Ddl, Maintained, VacuumOptions};
 use throng_sql::settings::Id;
 use throng_sql::settings::value::parse_bool;
-use throng_txn::clean::CostDelay;
+use throng_txn::vacuum::CostDelay;
 use throng_txn::{LockMode, LockTag};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};

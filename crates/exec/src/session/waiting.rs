@@ -16,7 +16,7 @@ use throng_sql::catalog::system::{HolderInfo, StallInfo, StructureInfo, WaitInfo
 use throng_txn::SessionStatus;
 use throng_types::Oid;
 
-use super::host::SessionHost;
+use super::eval_host::SessionHost;
 use super::system::from_unix;
 use crate::engine::Engine;
 use object::Names;

@@ -13,7 +13,7 @@ use throng_types::{Datum, Result};
 
 use super::codec::{read_row, write_row};
 use super::file::{SpillFile, SpillSpace};
-use crate::run::context::{Kept, too_much_kept};
+use crate::run::context::{RowMemory, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::{Cx, Row};
 use crate::store::Store;
@@ -240,7 +240,7 @@ impl RowList {
     ///
     /// # Errors
     /// 58030 and 53100 from the file system.
-    pub fn keep(&mut self, row: Row, kept: &mut Kept, cx: &mut Cx) -> Result<()> {
+    pub fn keep(&mut self, row: Row, kept: &mut RowMemory, cx: &mut Cx) -> Result<()> {
         let bytes = row_bytes(&row);
         if self.file.is_none() && !kept.fits(bytes, cx) {
             if self.is_empty() {

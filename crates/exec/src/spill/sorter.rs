@@ -15,7 +15,7 @@ use super::codec::read_row;
 use super::file::SpillFile;
 use super::merge::{Merge, key_of, record_of, row_of, write_record};
 use super::runs::Runs;
-use crate::run::context::Kept;
+use crate::run::context::RowMemory;
 use crate::run::hashed::row_bytes;
 use crate::run::{Cx, Row, Step};
 
@@ -36,7 +36,7 @@ pub struct Sorter {
     /// Keys with their rows: all of them where there is no file, else those that are yet to be
     /// written.
     rows: Runs,
-    kept: Kept,
+    kept: RowMemory,
     file: Option<Box<InFile>>,
     /// All rows have been added, and those in memory are in order.
     sorted: bool,
@@ -51,7 +51,7 @@ struct InFile {
     records: Vec<u8>,
     /// Where each of them begins.
     starts: Vec<usize>,
-    kept: Kept,
+    kept: RowMemory,
     level: Option<Level>,
     merge: Option<Merge>,
 }
@@ -162,7 +162,7 @@ impl InFile {
             runs: Vec::new(),
             records: Vec::new(),
             starts: Vec::new(),
-            kept: Kept::default(),
+            kept: RowMemory::default(),
             level: None,
             merge: None,
         }

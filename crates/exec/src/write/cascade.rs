@@ -18,13 +18,13 @@ use throng_types::{Result, Tid};
 
 use super::Context;
 use super::deferred::newest;
-use super::departed::act;
 use super::foreign::{ForeignKeys, check};
+use super::referential_action::act;
 use crate::run::Row;
 use crate::table::Table;
 
 /// A referenced row that went or changed its key.
-pub(super) struct Departed {
+pub(super) struct KeyChange {
     pub table: Arc<TableDef>,
     /// As one that points at `table`.
     pub constraint: Arc<ConstraintDef>,
@@ -45,7 +45,7 @@ pub(super) struct Pointing {
 /// What is still to be done for the foreign keys of one statement.
 #[derive(Default)]
 pub(super) struct Work {
-    pub departed: VecDeque<Departed>,
+    pub departed: VecDeque<KeyChange>,
     pub pointing: Vec<Pointing>,
     /// Rows were changed since the last command number was taken.
     pub changed: bool,
@@ -63,7 +63,7 @@ pub async fn finish(keys: impl IntoIterator<Item = ForeignKeys>, cx: &Context<'_
 
 impl Work {
     /// One departed row and what comes of it.
-    pub async fn of(departed: Departed, cx: &Context<'_>) -> Result<()> {
+    pub async fn of(departed: KeyChange, cx: &Context<'_>) -> Result<()> {
         let mut work = Work::default();
         work.departed.push_back(departed);
         work.run(cx).await

@@ -28,7 +28,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::Context;
-use super::cascade::{Departed, Pointing, Work};
+use super::cascade::{KeyChange, Pointing, Work};
 use super::deferred::Due;
 use crate::run::Row;
 use crate::table::{Index, Table};
@@ -52,7 +52,7 @@ pub struct ForeignKeys {
     /// How many of them there are before some are checked early.
     most_pending: usize,
     /// Referenced rows that went or changed.
-    departed: Vec<Departed>,
+    departed: Vec<KeyChange>,
 }
 
 pub(super) fn places(columns: &[u16]) -> Vec<usize> {
@@ -246,7 +246,7 @@ impl ForeignKeys {
     }
 
     fn departs_now(&mut self, at: usize, old: &[Datum], new: Option<&[Datum]>) {
-        self.departed.push(Departed {
+        self.departed.push(KeyChange {
             table: self.table.clone(),
             constraint: self.incoming[at].clone(),
             old: old.to_vec(),
@@ -285,7 +285,7 @@ pub async fn check_departed(
     let Some(own) = incoming.into_iter().find(|c| c.oid == constraint.oid) else {
         return Ok(());
     };
-    let departed = Departed {
+    let departed = KeyChange {
         table: table.clone(),
         constraint: own,
         old: old.to_vec(),
@@ -342,7 +342,7 @@ pub async fn points_into(
         if !leaves.contains(&leaf.oid) {
             continue;
         }
-        let sought = Sought::new(&key, leaf, index, &ref_columns, cx)?;
+        let sought = WantedKey::new(&key, leaf, index, &ref_columns, cx)?;
         let snapshot = cx.txn.latest_snapshot();
         let found = find_by_key(&sought.target, &sought.index, &sought.bytes, &snapshot);
         if found.await?.is_some() {
@@ -460,12 +460,12 @@ async fn find_referenced(
         if leaf.oid != referenced.oid {
             cx.txn.lock_relation(leaf.oid, LockMode::RowShare).await?;
         }
-        let Sought {
+        let WantedKey {
             target,
             index,
             values,
             bytes,
-        } = Sought::new(&key, leaf, index, &ref_columns, cx)?;
+        } = WantedKey::new(&key, leaf, index, &ref_columns, cx)?;
         let how = Lookup {
             lock,
             // PostgreSQL finds a partition's rows by what is committed, whatever the transaction
@@ -492,7 +492,7 @@ async fn find_referenced(
 }
 
 /// A key as it is looked for in a leaf of what is referenced.
-struct Sought {
+struct WantedKey {
     target: Rc<Table>,
     index: Rc<Index>,
     /// A row of the leaf that has nothing but the key.
@@ -500,14 +500,14 @@ struct Sought {
     bytes: Vec<u8>,
 }
 
-impl Sought {
+impl WantedKey {
     fn new(
         key: &[Datum],
         leaf: &Arc<TableDef>,
         index: &Arc<IndexDef>,
         ref_columns: &[u16],
         cx: &Context<'_>,
-    ) -> Result<Sought> {
+    ) -> Result<WantedKey> {
         let target = Table::of(leaf, cx.env.store, &cx.env.eval)?;
         let index = Index::of(index, leaf, cx.env.store);
         // The index's columns may stand in another order than the constraint's.
@@ -517,7 +517,7 @@ impl Sought {
         }
         let mut bytes = Vec::new();
         index.key(&values, &mut bytes)?;
-        Ok(Sought {
+        Ok(WantedKey {
             target,
             index,
             values,

@@ -25,7 +25,7 @@ use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 use super::arrival::{Arrivals, Routed, own_row};
 use super::foreign::ForeignKeys;
 use super::partition::{Change, Goal, Place, Places, member_of, must_fit, put, read_row, top_row};
-use super::sought::taken_out;
+use super::target_row::taken_out;
 use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
 use super::{
     Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,

@@ -13,13 +13,13 @@ mod arrival;
 pub mod cascade;
 mod conflict;
 pub mod deferred;
-mod departed;
 pub mod foreign;
+pub mod index_expression;
 mod merge;
 pub mod partition;
+mod referential_action;
 pub mod row;
-mod sought;
-pub mod term;
+mod target_row;
 pub mod trigger;
 
 use std::rc::Rc;
@@ -39,14 +39,14 @@ use crate::large;
 use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::eval;
-use crate::run::{Row, Step, Stop};
+use crate::run::{Row, Step, Suspension};
 use crate::session::{Returning, lock, next, not_of_an_expression, wait};
 use crate::spill::RowStore;
 use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
-use sought::Sought;
-use term::Terms;
+use index_expression::Terms;
+use target_row::TargetRows;
 use throng_sql::catalog::fires;
 use trigger::{Named, Triggers, Updated};
 
@@ -259,7 +259,7 @@ async fn evaluate<T>(
                 env.effects.done();
                 return Ok(value);
             }
-            Err(Stop::Lock(request)) => {
+            Err(Suspension::Lock(request)) => {
                 env.effects.again();
                 let locked = lock(request, env, cx.txn).await?;
                 execution.answer(locked);
@@ -501,7 +501,7 @@ async fn update(
     let mut input = Row::new();
     let mut count = 0;
     let of = (node.rel, node.tid, &node.old[..]);
-    let sought = Sought::new(execution, &target, of, false, cx);
+    let sought = TargetRows::new(execution, &target, of, false, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
         let Some(mut at) = sought.found(execution, &input).await? else {
             continue;
@@ -619,18 +619,18 @@ pub fn constant_blocking(expr: Expr, env: Env<'_>) -> Result<Datum> {
     loop {
         match run.next(env, &mut row) {
             Ok(_) => break,
-            Err(Stop::Wait(wait)) => wait.block()?,
-            Err(Stop::Yield) => {}
-            Err(Stop::Lock(_) | Stop::Part(_)) => return Err(not_of_an_expression()),
-            Err(Stop::Long(call)) => {
+            Err(Suspension::Wait(wait)) => wait.block()?,
+            Err(Suspension::Yield) => {}
+            Err(Suspension::Lock(_) | Suspension::Part(_)) => return Err(not_of_an_expression()),
+            Err(Suspension::Long(call)) => {
                 call.answer_here(env)?;
                 env.effects.again();
             }
-            Err(Stop::Call(request)) => {
+            Err(Suspension::Call(request)) => {
                 let what = format!("calling the function {} here", request.def.name);
                 return Err(Error::unsupported(what));
             }
-            Err(Stop::Error(e)) => return Err(e),
+            Err(Suspension::Error(e)) => return Err(e),
         }
     }
     row.pop()
@@ -665,7 +665,7 @@ impl Compute {
 }
 
 /// Calls until there is an answer, waiting for what each call asks for.
-async fn wait_for<T>(env: Env<'_>, mut f: impl FnMut() -> Result<T, Stop>) -> Result<T> {
+async fn wait_for<T>(env: Env<'_>, mut f: impl FnMut() -> Result<T, Suspension>) -> Result<T> {
     let mut patience = Patience::default();
     loop {
         match f() {
@@ -690,7 +690,7 @@ async fn delete(
     let mut input = Row::new();
     let mut count = 0;
     let of = (node.rel, node.tid, &node.old[..]);
-    let sought = Sought::new(execution, &target, of, true, cx);
+    let sought = TargetRows::new(execution, &target, of, true, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
         let Some(mut at) = sought.found(execution, &input).await? else {
             continue;

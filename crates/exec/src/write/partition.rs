@@ -14,7 +14,7 @@ use throng_sql::catalog::{Catalog, TableDef, fires};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
-use throng_sql::plan::{DeleteNode, Family, Node, Plan, UpdateNode};
+use throng_sql::plan::{DeleteNode, InheritedTarget, Node, Plan, UpdateNode};
 use throng_sql::route::{Division, Leaf, Level, Next, Routing};
 use throng_syntax::parse::quote_ident;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
@@ -431,7 +431,7 @@ impl LeafOf {
 }
 
 /// Which member a row of the input is of; none where an outer join has no row here.
-pub(super) fn member_of(family: &Family, input: &[Datum]) -> Option<usize> {
+pub(super) fn member_of(family: &InheritedTarget, input: &[Datum]) -> Option<usize> {
     let Datum::Oid(oid) = input[family.tableoid as usize] else {
         return None;
     };
@@ -462,7 +462,7 @@ pub(super) async fn read_row(target: &Target, tid: Tid) -> Result<Option<Row>> {
 pub(super) async fn update(
     execution: &mut Execution,
     node: &UpdateNode,
-    family: &Family,
+    family: &InheritedTarget,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {
@@ -540,7 +540,7 @@ pub(super) async fn update(
 /// What a statement writes to.
 pub(super) struct Goal<'a> {
     pub table: &'a std::sync::Arc<TableDef>,
-    pub family: &'a Family,
+    pub family: &'a InheritedTarget,
     pub routing: Option<&'a Routing>,
     /// And to nothing else.
     pub alone: bool,
@@ -748,7 +748,7 @@ fn may_leave(leaf: &TableDef, cx: &Context<'_>) -> Result<()> {
 pub(super) async fn delete(
     execution: &mut Execution,
     node: &DeleteNode,
-    family: &Family,
+    family: &InheritedTarget,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {

@@ -52,7 +52,7 @@ pub struct Target {
     /// Of the server's, what decides how much a commit costs and how much is kept in memory: names
     /// and values.
     pub settings: Vec<(String, String)>,
-    pub telling: Telling,
+    pub telling: WaitReporting,
     /// Ascending in clients.
     pub points: Vec<Point>,
     /// The fewest clients with which it does at least [`KNEE`] of its best.
@@ -94,7 +94,7 @@ pub struct Point {
 
 /// What a server can say of its sessions' waits.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Telling {
+pub struct WaitReporting {
     /// Whether it says anything.
     pub tells: bool,
     /// How it is known, or why it is not: the rest of a sentence that begins with the server.
@@ -107,7 +107,7 @@ pub struct Telling {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wait {
     pub what: String,
-    /// Of what [`Telling::of`] says.
+    /// Of what [`WaitReporting::of`] says.
     pub share: f64,
 }
 

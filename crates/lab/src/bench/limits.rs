@@ -123,7 +123,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::bench::findings::{Telling, knee};
+    use crate::bench::findings::{WaitReporting, knee};
     use crate::findings::Latency;
     use crate::stats::Spread;
     use crate::usl::Law;
@@ -162,7 +162,7 @@ mod tests {
             protocol: "postgres",
             version: "b".to_owned(),
             settings: Vec::new(),
-            telling: Telling {
+            telling: WaitReporting {
                 tells: true,
                 how: "cannot be asked",
                 of: "of the time",

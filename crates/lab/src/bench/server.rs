@@ -1,7 +1,7 @@
 //! Who a target is: its kind, its version, the settings that a comparison must know, and whether it
 //! can say what its sessions wait for.
 
-use super::findings::Telling;
+use super::findings::WaitReporting;
 use crate::load::connection::{self, Connection};
 use crate::load::dialect::Dialect;
 use crate::load::trouble::{Result, Trouble};
@@ -23,29 +23,29 @@ pub struct Server {
     /// What of a server decides how much a commit costs and how much it keeps in memory, in its own
     /// names.
     pub settings: Vec<(String, String)>,
-    pub telling: Telling,
+    pub telling: WaitReporting,
 }
 
 /// What sampled waits are shares of.
 const OF_LOOKS: &str = "of its sessions' time in statements";
 
-const THRONG: Telling = Telling {
+const THRONG: WaitReporting = WaitReporting {
     tells: true,
     how: "counts the time of each wait (throng.waits); shares are of all time waited, and what its sessions computed is \
           not in them",
     of: "of the time that its sessions waited",
 };
-const POSTGRES: Telling = Telling {
+const POSTGRES: WaitReporting = WaitReporting {
     tells: true,
     how: "is asked 20 times a second what its sessions at work do (pg_stat_activity); running is one of the answers",
     of: OF_LOOKS,
 };
-const MYSQL: Telling = Telling {
+const MYSQL: WaitReporting = WaitReporting {
     tells: true,
     how: "is asked six times a second what its sessions at work do (performance_schema); running is one of the answers",
     of: OF_LOOKS,
 };
-const MYSQL_SILENT: Telling = Telling {
+const MYSQL_SILENT: WaitReporting = WaitReporting {
     tells: false,
     how: "cannot tell what its sessions wait for: its performance_schema is off, or does not look at waits \
           (consumer events_waits_current)",
@@ -81,7 +81,7 @@ impl Server {
             kind: Kind::Postgres,
             version: "the bench's own, which looks at nothing".to_owned(),
             settings: Vec::new(),
-            telling: Telling {
+            telling: WaitReporting {
                 tells: false,
                 how: "waits for nothing",
                 of: OF_LOOKS,

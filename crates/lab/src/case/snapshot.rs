@@ -106,7 +106,7 @@ impl Case for Snapshot {
     }
 
     fn functions(&self) -> &'static [&'static str] {
-        &["throng_txn::snapshot", "throng_txn::running"]
+        &["throng_txn::snapshot", "throng_txn::active"]
     }
 
     fn pace(&self) -> Pace {
@@ -217,14 +217,14 @@ impl Bench for Crowd {
 
 /// Nanoseconds of a transaction's steps, with nobody else about.
 #[derive(Default)]
-struct Steps {
+struct StepCosts {
     begin: f64,
     snapshot: f64,
     commit: f64,
 }
 
 /// Begins [`RUNNING`] transactions, takes snapshots with all of them open, commits them, and again.
-fn alone(sys: &TxnSystem, duration: Duration) -> Result<Steps> {
+fn alone(sys: &TxnSystem, duration: Duration) -> Result<StepCosts> {
     let sessions: Vec<Session> = (0..RUNNING).map(|_| session(sys)).collect();
     let mut took = [Duration::ZERO; 3];
     let mut rounds = 0u32;
@@ -246,7 +246,7 @@ fn alone(sys: &TxnSystem, duration: Duration) -> Result<Steps> {
         rounds += 1;
     }
     let each = |took: Duration, times: u32| took.as_nanos() as f64 / f64::from(rounds * times);
-    Ok(Steps {
+    Ok(StepCosts {
         begin: each(took[0], RUNNING as u32),
         snapshot: each(took[1], IN_A_ROW),
         commit: each(took[2], RUNNING as u32),

@@ -20,14 +20,14 @@ use std::time::Duration;
 use throng_exec::client::Client;
 use throng_exec::{Engine, Login, Session};
 use throng_observe::accounted;
-use throng_sync::{Pooled, Rooms};
+use throng_sync::{Pooled, VectorPool};
 use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
 use super::door::{Guest, Room};
 use super::output::Peer;
-use super::stop::Stop;
+use super::shutdown::Shutdown;
 use super::stream::{self, Origin, READ, Stream};
 use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
@@ -39,17 +39,17 @@ const NEWEST_MINOR: u16 = 2;
 const SHORT_SECRET: usize = 4;
 
 /// What every connection of a loop shares.
-pub struct Host {
+pub struct LoopShared {
     pub engine: Arc<Engine>,
     pub tls: Option<Tls>,
-    pub stop: Rc<Stop>,
+    pub stop: Rc<Shutdown>,
 }
 
 /// A client that comes while every socket is taken has so long to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves one client; returns when it has gone.
-pub async fn serve(host: Rc<Host>, stream: Stream, guest: Guest) {
+pub async fn serve(host: Rc<LoopShared>, stream: Stream, guest: Guest) {
     let timeout = match guest.room {
         Room::Free => host.engine.authentication_timeout(),
         Room::Full => REFUSAL_TIMEOUT,
@@ -115,7 +115,7 @@ fn tell_refused(origin: &Origin, e: &Error) {
 /// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else
 /// than a session.
 async fn start(
-    host: &Host,
+    host: &LoopShared,
     mut peer: Peer,
     origin: &Origin,
     guest: &Guest,
@@ -250,7 +250,7 @@ fn command_line_options(text: &str) -> Vec<(String, String)> {
 
 /// Negotiates, authenticates and greets.
 async fn session(
-    host: &Host,
+    host: &LoopShared,
     peer: &mut Peer,
     origin: &Origin,
     request: Request,
@@ -368,7 +368,7 @@ async fn answer(
     first: Range<usize>,
     mut skipping: bool,
 ) -> Result<Option<bool>> {
-    let mut scratch = Scratch(READ.with(Rooms::take));
+    let mut scratch = Scratch(READ.with(VectorPool::take));
     let mut next = Some(first);
     while let Some(range) = next {
         session.must_go_on()?;

@@ -4,7 +4,7 @@
 //! acceptor (main thread) ──deals──► loop 0, pinned to core 0: its connections, for life
 //!                           └─────► loop 1, pinned to core 1: …
 //! ```
-//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::deal`]); one by a
+//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::balancing`]); one by a
 //! Unix socket, which has no such core, to the loop that has fewest.
 
 use std::io;
@@ -26,12 +26,12 @@ use throng_exec::{Engine, Placement};
 use throng_sync::Load;
 use throng_types::stack;
 
-use super::connection::{self, Host};
+use super::connection::{self, LoopShared};
 use super::door::{Bounds, Door, Guest, Room};
 use super::outbox::Outbox;
 use super::plain::PlainSocket;
 use super::ring::Ring;
-use super::stop::{Cause, Stop};
+use super::shutdown::{Cause, Shutdown};
 use super::stream::{Origin, Stream};
 use super::tls::Tls;
 
@@ -130,7 +130,7 @@ impl Loops {
         };
         let guest = self.door.enter(room);
         let loads: Vec<_> = self.loops.iter().map(Loop::load).collect();
-        let chosen = &self.loops[throng_sync::deal(&loads, arrival.core())];
+        let chosen = &self.loops[throng_sync::balancing(&loads, arrival.core())];
         chosen.connections.fetch_add(1, Ordering::Relaxed);
         // A loop that has ended has been told to stop: the client sees its socket close.
         let _ = chosen.arrivals.send((arrival, guest));
@@ -199,10 +199,10 @@ fn start_loop(
             .on_thread_park(give_way)
             .build()
             .expect("a runtime for the event loop");
-        let host = Rc::new(Host {
+        let host = Rc::new(LoopShared {
             engine,
             tls,
-            stop: Rc::new(Stop::new(cause)),
+            stop: Rc::new(Shutdown::new(cause)),
         });
         runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open)));
     })?;
@@ -226,7 +226,7 @@ fn give_way() {
 }
 
 async fn run_loop(
-    host: Rc<Host>,
+    host: Rc<LoopShared>,
     mut arrivals: mpsc::UnboundedReceiver<(Arrival, Guest)>,
     open: Arc<AtomicUsize>,
 ) {

@@ -7,7 +7,7 @@ pub mod output;
 mod plain;
 mod recode;
 mod ring;
-mod stop;
+mod shutdown;
 pub mod stream;
 pub mod tls;
 pub mod wire;

@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use throng_sync::{Rooms, WakerSlot};
+use throng_sync::{VectorPool, WakerSlot};
 
 use super::plain::PlainSocket;
 use super::ring::Ring;
@@ -28,7 +28,7 @@ pub struct Outbox {
     sockets: RefCell<Vec<Rc<PlainSocket>>>,
     /// None where each reply takes a call of its own.
     ring: RefCell<Option<Ring>>,
-    buffers: Rooms<u8>,
+    buffers: VectorPool<u8>,
     sender: WakerSlot,
 }
 
@@ -38,7 +38,7 @@ impl Outbox {
         Outbox {
             sockets: RefCell::default(),
             ring: RefCell::new(ring),
-            buffers: Rooms::new(MOST_KEPT, LARGEST_KEPT),
+            buffers: VectorPool::new(MOST_KEPT, LARGEST_KEPT),
             sender: WakerSlot::new(),
         }
     }

@@ -14,19 +14,19 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use throng_exec::Encryption;
-use throng_sync::Rooms;
+use throng_sync::VectorPool;
 
 use super::plain::PlainSocket;
 
 thread_local! {
     /// For what was read and is looked at: given back before its session waits for more.
-    pub static READ: Rooms<u8> = const { Rooms::new(8, 64 << 10) };
+    pub static READ: VectorPool<u8> = const { VectorPool::new(8, 64 << 10) };
 }
 
 /// Room for `chunk` bytes more; whoever has none yet gets another's.
 pub fn make_room(into: &mut Vec<u8>, chunk: usize) {
     if into.capacity() == 0 {
-        *into = READ.with(Rooms::take);
+        *into = READ.with(VectorPool::take);
     }
     into.reserve(chunk);
 }

@@ -68,7 +68,7 @@ fn written(steps: &[Step]) -> String {
 }
 
 /// The sessions of one scenario.
-struct Stage<'a> {
+struct Scenario<'a> {
     target: &'a Target,
     schema: String,
     monitor: Client,
@@ -77,8 +77,8 @@ struct Stage<'a> {
     waiting: Vec<String>,
 }
 
-impl<'a> Stage<'a> {
-    fn new(target: &'a Target, script: &str, setup: &[String]) -> Stage<'a> {
+impl<'a> Scenario<'a> {
+    fn new(target: &'a Target, script: &str, setup: &[String]) -> Scenario<'a> {
         let schema = format!("isolation_{script}");
         let mut monitor = target.connect();
         monitor.run("set client_min_messages = warning");
@@ -88,7 +88,7 @@ impl<'a> Stage<'a> {
         for statement in setup {
             monitor.run(statement);
         }
-        Stage {
+        Scenario {
             target,
             schema,
             monitor,
@@ -98,7 +98,7 @@ impl<'a> Stage<'a> {
     }
 
     fn session(&mut self, session: &str) -> &mut Client {
-        let Stage {
+        let Scenario {
             target,
             schema,
             sessions,
@@ -204,7 +204,7 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
         .filter_map(|s| s.text.strip_prefix("setup: "))
         .map(str::to_owned)
         .collect();
-    let mut stage: Option<Stage> = None;
+    let mut stage: Option<Scenario> = None;
     for step in &mut steps {
         let place = format!("{script}:{}", step.line);
         let text = step.text.clone();
@@ -215,7 +215,7 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
             if let Some(before) = stage.take() {
                 before.end(&place);
             }
-            stage = Some(Stage::new(target, &script, &setup));
+            stage = Some(Scenario::new(target, &script, &setup));
             continue;
         }
         let stage = stage

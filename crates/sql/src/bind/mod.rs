@@ -33,7 +33,6 @@ mod json;
 mod json_populate;
 mod json_record;
 mod json_table;
-mod kept;
 mod like;
 mod maintain;
 mod matview;
@@ -57,6 +56,7 @@ mod row_query;
 mod sample;
 mod scope;
 mod select;
+mod stored_expression;
 mod subscript;
 mod table;
 mod trigger;
@@ -109,7 +109,6 @@ pub use generated::{completion, generation_shown};
 pub(crate) use generated::{other_kind, stored_values};
 pub use index::{BoundTerms, index_shown, index_terms, same_term};
 pub(crate) use json_table::table_spec;
-pub use kept::{Kept, kept_shown};
 pub use matview::materialized_query;
 pub use plpgsql::{
     PlTarget, PlValue, RowShape, Variables, Visible, composite_shape, pl_assignment,
@@ -123,6 +122,7 @@ pub use routine_body::{
     routine_body_text,
 };
 pub(crate) use routine_call::row_columns;
+pub use stored_expression::{StoredKind, kept_shown};
 pub use trigger::{
     SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,
 };

@@ -12,17 +12,17 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::BindContext;
 use super::domain::check_again;
-use super::kept::{Kept, value_again};
 use super::routine_body::{body_statement, body_statements, routine_body_again};
+use super::stored_expression::{StoredKind, value_again};
 use super::view::{stored_context, stored_format};
 use crate::catalog::{ArgDef, Catalog, RoutineBody, RoutineDef, TableDef, TypeDef};
-use crate::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable};
+use crate::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable};
 use crate::io::{input_text, output_text};
 use throng_syntax::parse;
 
 /// A session that knows types by a catalog of its own.
 pub(crate) struct Named<'a> {
-    host: &'a dyn Host,
+    host: &'a dyn EvalHost,
     catalog: &'a Catalog,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Named<'a> {
     }
 }
 
-impl Host for Named<'_> {
+impl EvalHost for Named<'_> {
     fn transaction_timestamp(&self) -> i64 {
         self.host.transaction_timestamp()
     }
@@ -133,8 +133,13 @@ impl Renamed<'_> {
     }
 
     /// A text over a table's row.
-    pub fn over_row(&self, text: &str, of: Kept<'_>, table: &Arc<TableDef>) -> Result<String> {
-        super::kept::kept_again((text, of), table, self.before, self.after, self.eval)
+    pub fn over_row(
+        &self,
+        text: &str,
+        of: StoredKind<'_>,
+        table: &Arc<TableDef>,
+    ) -> Result<String> {
+        super::stored_expression::kept_again((text, of), table, self.before, self.after, self.eval)
     }
 
     /// A domain's default.

@@ -19,13 +19,13 @@ use throng_syntax::parse::ast;
 
 /// What a clause asks for, and the query that it stands in.
 #[derive(Clone, Copy)]
-struct Asked {
+struct LockClause {
     strength: RowLockStrength,
     wait: LockWait,
     origin: RelId,
 }
 
-impl Asked {
+impl LockClause {
     fn of(self, rel: RelId) -> RowLock {
         RowLock {
             rel,
@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.check_kinds(ast, select, names)?;
         let mut locks: Vec<RowLock> = Vec::new();
         for clause in &ast.locks {
-            let asked = Asked {
+            let asked = LockClause {
                 strength: clause.strength,
                 wait: clause.wait,
                 origin: query.output,

@@ -46,7 +46,7 @@ impl std::fmt::Debug for EvalStop {
 /// What every evaluation is given.
 #[derive(Clone, Copy)]
 pub struct EvalContext<'a> {
-    pub host: &'a dyn Host,
+    pub host: &'a dyn EvalHost,
     /// How dates, floats and bytes are read and written; the time zone.
     pub format: &'a FormatSettings,
 }
@@ -71,7 +71,7 @@ pub type TransitionTable = (Arc<[RelColumn]>, Arc<[Vec<Datum>]>);
 /// The session and the catalog, as functions see them.
 ///
 /// What changes nothing and needs no more than the session answers a value; the rest may stop.
-pub trait Host {
+pub trait EvalHost {
     /// When the transaction began: `now()`. Microseconds since 2000-01-01 UTC.
     fn transaction_timestamp(&self) -> i64;
     /// When the statement came.
@@ -132,7 +132,7 @@ pub trait Host {
         let _ = name;
         None
     }
-    /// The session's random bits: the same after the same [`Host::seed_random`].
+    /// The session's random bits: the same after the same [`EvalHost::seed_random`].
     fn random_bits(&self) -> u64 {
         rand::random()
     }

@@ -68,7 +68,7 @@ mod window;
 pub mod written;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
-pub use context::{EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable};
+pub use context::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable};
 pub use registry::{
     aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,
     operators_named, windows_named,
@@ -86,7 +86,7 @@ use aggregate::AggState;
 use throng_types::{Datum, Oid};
 
 /// The tables of one family.
-pub struct Family {
+pub struct FunctionFamily {
     pub functions: &'static [Function],
     pub operators: &'static [Operator],
     pub aggregates: &'static [Aggregate],
@@ -94,8 +94,8 @@ pub struct Family {
     pub casts: &'static [Cast],
 }
 
-impl Family {
-    const NONE: Family = Family {
+impl FunctionFamily {
+    const NONE: FunctionFamily = FunctionFamily {
         functions: &[],
         operators: &[],
         aggregates: &[],
@@ -105,183 +105,183 @@ impl Family {
 }
 
 /// Every family.
-pub static FAMILIES: &[Family] = &[
-    Family {
+pub static FAMILIES: &[FunctionFamily] = &[
+    FunctionFamily {
         operators: compare_table::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         operators: number::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: math::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: random::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: cast_table::FUNCTIONS,
         casts: cast_table::CASTS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         aggregates: aggregate::AGGREGATES,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         operators: datetime::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: unicode::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: timezone::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: set::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: system::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: catalog_name::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: system_table::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: extreme::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: hashes::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: object::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: object::SERVERS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: object::WRAPPERS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: object::PARAMETERS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: array::FUNCTIONS,
         operators: array::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: array_edit::FUNCTIONS,
         operators: array_edit::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: string::FUNCTIONS,
         operators: string::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: charset::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: string_bytes::FUNCTIONS,
         operators: string_bytes::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: format::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: like::FUNCTIONS,
         operators: like::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: regex_func::FUNCTIONS,
         operators: regex_func::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: extract::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: datetime_make::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: to_char::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: misc::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: lsn::FUNCTIONS,
         operators: lsn::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: json::FUNCTIONS,
         operators: json::OPERATORS,
         aggregates: json::AGGREGATES,
         casts: json::CASTS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: json::SETS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: jsonpath::FUNCTIONS,
         operators: jsonpath::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: jsonpath::SETS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: acl::FUNCTIONS,
         operators: acl::OPERATORS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: enums::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         functions: enums::COMPARISONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         aggregates: aggregate_ordered::AGGREGATES,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
-    Family {
+    FunctionFamily {
         windows: window::FUNCTIONS,
-        ..Family::NONE
+        ..FunctionFamily::NONE
     },
 ];
 

@@ -8,7 +8,7 @@ use throng_types::error::state;
 use throng_types::numeric::{Groups, WireSign};
 use throng_types::{Datum, Error, Numeric, interrupt, oid::*};
 
-use super::context::Host;
+use super::context::EvalHost;
 use super::number::{float, int, numeric};
 use super::{EvalContext, EvalResult, Function};
 
@@ -48,7 +48,7 @@ impl Random {
 }
 
 /// At least 0 and less than 1.
-fn share(host: &dyn Host) -> f64 {
+fn share(host: &dyn EvalHost) -> f64 {
     (host.random_bits() >> 12) as f64 / (1u64 << 52) as f64
 }
 

@@ -1,7 +1,7 @@
 //! The session, the server and the catalog, asked by functions.
 //!
 //! What needs more than the session's own state goes through
-//! [`Host::system_function`](super::Host::system_function) by the function's `pg_proc` name;
+//! [`EvalHost::system_function`](super::Host::system_function) by the function's `pg_proc` name;
 //! overloads differ in the kinds of their arguments. Descriptions of those functions are a table of
 //! their own.
 

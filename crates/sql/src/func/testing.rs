@@ -19,7 +19,7 @@ pub struct TestHost;
 
 pub const NOW: i64 = 762_525_296_500_000;
 
-impl Host for TestHost {
+impl EvalHost for TestHost {
     fn transaction_timestamp(&self) -> i64 {
         NOW
     }

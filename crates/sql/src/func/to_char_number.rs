@@ -257,7 +257,7 @@ fn digits(value: &Datum, t: &Template, after: usize) -> Result<Digits> {
 }
 
 /// Lays the digits into the template.
-struct Layout<'a> {
+struct DigitLayout<'a> {
     t: &'a Template,
     number: &'a Digits,
     out: String,
@@ -278,7 +278,7 @@ struct Layout<'a> {
     short: bool,
 }
 
-impl Layout<'_> {
+impl DigitLayout<'_> {
     fn run(mut self) -> String {
         for &mark in &self.t.marks {
             let is_place = matches!(mark, Mark::Nine | Mark::Zero | Mark::Point);
@@ -415,7 +415,7 @@ fn laid_out(t: &Template, number: &Digits, short: bool) -> String {
         }
     }
     let silent_sign = t.plus || t.minus;
-    let layout = Layout {
+    let layout = DigitLayout {
         t,
         number,
         out: String::new(),

@@ -17,11 +17,12 @@ mod constant;
 mod cost;
 mod enumerate;
 mod facts;
-mod family;
 mod fold;
 mod from;
 mod graph;
 mod grouping;
+mod index_expression;
+mod inheritance;
 mod inline;
 mod join;
 mod joining;
@@ -41,7 +42,6 @@ mod sets;
 #[cfg(test)]
 mod shape_tests;
 mod subquery;
-mod term;
 #[cfg(test)]
 mod tests;
 mod tid;
@@ -58,7 +58,7 @@ use foldhash::fast::FixedState;
 use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, stack};
 
 use crate::catalog::Catalog;
-use crate::expr::{Expr, Once, ParamId, RelId, Var};
+use crate::expr::{ComputedOnce, Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
 use crate::query::walk::PartMut;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind, RowLockStrength};
@@ -68,10 +68,10 @@ pub use fold::constant_value as constant;
 pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
 pub use fold::{is_constant, is_fixed, is_volatile, varies};
+pub use index_expression::implied;
 pub use inline::inline_in;
 pub use leaf_locks::{Chosen, LeafLocks};
 pub use node::*;
-pub use term::implied;
 
 /// What the planner is told about tables' sizes.
 pub trait Stats {
@@ -294,7 +294,7 @@ pub(super) struct Planner<'a> {
     /// Each WITH query that has been planned as a subplan.
     shared: Vec<Option<with::Shared>>,
     /// Each WITH RECURSIVE whose recursive term is being planned, or was.
-    steps: Vec<Option<with::Steps>>,
+    steps: Vec<Option<with::WorkingRows>>,
     work_tables: u32,
     next_param: u32,
     next_once: u32,
@@ -308,8 +308,8 @@ pub(super) struct Planner<'a> {
     locks: BTreeMap<Oid, TableLock>,
     leaf_locks: Vec<LeafLocks>,
     /// The tables behind the entries of tables with children.
-    kindred: Map<RelId, Arc<family::Kindred>>,
-    kin: Map<(RelId, Oid), family::Kin>,
+    kindred: Map<RelId, Arc<inheritance::Kindred>>,
+    kin: Map<(RelId, Oid), inheritance::Kin>,
     /// Places of those that are read.
     kept: Map<RelId, BTreeSet<usize>>,
     /// See [`PlannedStatement::wants_values`].
@@ -462,7 +462,7 @@ impl Planner<'_> {
             let number = self.next_once;
             self.next_once += 1;
             let expr = std::mem::replace(&mut **array, Expr::bool(true));
-            **array = Expr::Once(Box::new(Once { number, expr }));
+            **array = Expr::Once(Box::new(ComputedOnce { number, expr }));
         }
         expr
     }

@@ -48,7 +48,7 @@ pub struct PlannedStatement {
     pub parts: Vec<u32>,
     /// Size of the array of [`ParamId`] values.
     pub outer_params: u32,
-    /// How many expressions are computed once ([`crate::expr::Once`]).
+    /// How many expressions are computed once ([`crate::expr::ComputedOnce`]).
     pub once: u32,
     /// Expressions with constant parts that may fail, be there rows or not.
     pub suspects: Vec<Expr>,
@@ -324,7 +324,7 @@ pub struct Pruning {
 
 /// The tables behind the target of an UPDATE or DELETE.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+pub struct InheritedTarget {
     /// Where the input row has the oid of the row's table.
     pub tableoid: u32,
     /// Those that are read.
@@ -649,7 +649,7 @@ pub struct UpdateNode {
     pub returning: Vec<Expr>,
     /// The table has children. Then the tableoid of the new row follows its system columns in the
     /// row of `returning`.
-    pub family: Option<Box<Family>>,
+    pub family: Option<Box<InheritedTarget>>,
     /// The table is partitioned, or a partition.
     pub routing: Option<Box<Routing>>,
 }
@@ -665,7 +665,7 @@ pub struct DeleteNode {
     pub old: Vec<u32>,
     pub returning: Vec<Expr>,
     /// The table has children.
-    pub family: Option<Box<Family>>,
+    pub family: Option<Box<InheritedTarget>>,
 }
 
 /// Row of `matched`, `visible` and `actions`: the input row. Row of `checks`: the new row. Row of
@@ -694,7 +694,7 @@ pub struct MergeNode {
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
     /// The target is this table and those below it.
-    pub family: Option<Box<Family>>,
+    pub family: Option<Box<InheritedTarget>>,
     /// Where new rows go, if the target is partitioned or a partition.
     pub routing: Option<Box<Routing>>,
 }

@@ -31,7 +31,7 @@ impl CteBody {
 
 /// How the recursive term of a WITH query finds the rows of its last step.
 #[derive(Clone, Copy)]
-pub(super) struct Steps {
+pub(super) struct WorkingRows {
     work_table: u32,
     /// The entry whose one column is the number of the step: plans that read the work table depend
     /// on it.
@@ -226,7 +226,7 @@ impl Planner<'_> {
         let counter = self.new_rel();
         let work_table = self.work_tables;
         self.work_tables += 1;
-        self.steps[number] = Some(Steps {
+        self.steps[number] = Some(WorkingRows {
             work_table,
             counter,
             cost: Cost {

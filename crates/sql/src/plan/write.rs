@@ -7,9 +7,9 @@ use throng_types::{Error, Oid, Result};
 use super::access::{TableRef, Wanted};
 use super::select::output_column;
 use super::{
-    CheckExpr, Chosen, Columns, ConflictNode, ConflictUpdate, Cost, CursorUse, DeleteNode, Family,
-    InsertNode, LeafLocks, Member, NEW_SYSTEM, Node, OutputColumn, Plan, Planner, StatementTag,
-    TableLock, UpdateNode,
+    CheckExpr, Chosen, Columns, ConflictNode, ConflictUpdate, Cost, CursorUse, DeleteNode,
+    InheritedTarget, InsertNode, LeafLocks, Member, NEW_SYSTEM, Node, OutputColumn, Plan, Planner,
+    StatementTag, TableLock, UpdateNode,
 };
 use crate::catalog::{TableDef, fires};
 use crate::expr::{Expr, RelId, system};
@@ -254,7 +254,7 @@ impl Planner<'_> {
         rel: RelId,
         only: bool,
         columns: &Columns,
-    ) -> Result<Option<Box<Family>>> {
+    ) -> Result<Option<Box<InheritedTarget>>> {
         if only || !self.has_kin(table) {
             return Ok(None);
         }
@@ -274,7 +274,7 @@ impl Planner<'_> {
         let tables = members.iter().map(|member: &Member| member.leaf.table.oid);
         let mut by_table: Vec<(Oid, usize)> = tables.zip(0..).collect();
         by_table.sort_unstable();
-        Ok(Some(Box::new(Family {
+        Ok(Some(Box::new(InheritedTarget {
             tableoid,
             members,
             by_table,
@@ -283,7 +283,12 @@ impl Planner<'_> {
 
     /// Locks the leaves that a changed row may go to: all of them, where its partition key changes
     /// or triggers may change it.
-    fn lock_destinations(&mut self, routing: &Routing, set: &[(u16, Expr)], family: &Family) {
+    fn lock_destinations(
+        &mut self,
+        routing: &Routing,
+        set: &[(u16, Expr)],
+        family: &InheritedTarget,
+    ) {
         let catalog = self.ctx.catalog;
         let top = &routing.table;
         let names_set: Vec<&str> = set

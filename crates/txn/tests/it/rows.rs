@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use throng_access::RowLockMode;
 use throng_disk::SimDisk;
-use throng_txn::clean::{CostDelay, vacuum_table};
 use throng_txn::rows::{RowOutcome, RowTurn, delete_row, lock_row, update_row};
+use throng_txn::vacuum::{CostDelay, vacuum_table};
 use throng_txn::{Isolation, LockTag, TxnSystem, WaitPolicy};
 use throng_types::error::state;
 use tokio::task::{spawn_local, yield_now};

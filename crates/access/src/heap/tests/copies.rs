@@ -5,7 +5,7 @@ use throng_buffer::{Ring, retry_blocking};
 use super::changes::{insert, moved};
 use super::{Ctx, Snap, Txns, World};
 use crate::RowLockMode::NoKeyUpdate;
-use crate::heap::Kept;
+use crate::heap::VisibleVersion;
 
 fn rows(world: &World, vis: &Snap<'_>) -> Vec<Vec<u8>> {
     let batch = world.scan(vis);
@@ -18,7 +18,7 @@ fn copied(from: &World, ctx: &Ctx<'_>) -> World {
     let to = World::new(64);
     let mut ring = Ring::for_scan(&from.pool, from.blocks());
     for block in 0..from.blocks() {
-        let mut found: Vec<Kept> = Vec::new();
+        let mut found: Vec<VisibleVersion> = Vec::new();
         retry_blocking(|| {
             found.clear();
             from.heap.kept_versions(block, ctx, &mut ring, &mut found)

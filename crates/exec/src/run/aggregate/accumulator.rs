@@ -9,7 +9,7 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, interrupt};
 
 use crate::offload::Ending;
-use crate::run::context::Kept;
+use crate::run::context::RowMemory;
 use crate::run::eval::{eval, holds};
 use crate::run::hashed::{self, Key, RowTable};
 use crate::run::sort::sort_key;
@@ -38,7 +38,7 @@ struct Gathered {
     direct: Option<Row>,
     /// Its rows in order, by their keys.
     rows: Vec<(Box<[u8]>, Row)>,
-    whole: Kept,
+    whole: RowMemory,
 }
 
 /// What one aggregate takes from one row; computed for all aggregates before any state changes, so
@@ -159,7 +159,7 @@ impl Accumulator {
         &mut self,
         call: &AggCall,
         intake: Intake,
-        kept: &mut Kept,
+        kept: &mut RowMemory,
         cx: &mut Cx,
     ) -> Step<bool> {
         if let Some(gathered) = &mut self.gathered

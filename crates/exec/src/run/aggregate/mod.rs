@@ -15,7 +15,7 @@ mod accumulator;
 use throng_sql::plan::{AggStrategy, AggregateNode};
 use throng_types::Datum;
 
-use super::context::Kept;
+use super::context::RowMemory;
 use super::eval::holds;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
@@ -44,14 +44,14 @@ pub struct AggregateOp {
     /// The group whose rows are being taken from those, by set and key.
     current: Option<(Vec<u8>, Group)>,
     /// What it has taken of those.
-    current_kept: Kept,
+    current_kept: RowMemory,
     /// The next group in memory to give: its set, its place in it.
     at: (usize, usize),
     /// A group that is being finished.
     finishing: Option<Group>,
     /// A finished group's row that waits for `having`.
     result: Option<Row>,
-    kept: Kept,
+    kept: RowMemory,
 }
 
 /// The groups of one grouping set.
@@ -89,11 +89,11 @@ impl AggregateOp {
             late_row: Row::new(),
             have_late: false,
             current: None,
-            current_kept: Kept::default(),
+            current_kept: RowMemory::default(),
             at: (0, 0),
             finishing: None,
             result: None,
-            kept: Kept::default(),
+            kept: RowMemory::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use throng_types::Datum;
 
 use super::sorted::{Found, SortedSides};
 use super::{alone, combine, passes};
-use crate::run::context::Kept;
+use crate::run::context::RowMemory;
 use crate::run::hashed::{self, Key, RowTable};
 use crate::run::{BoxOperator, Cx, Operator, Row, Step};
 
@@ -30,7 +30,7 @@ pub struct HashJoinOp {
     matched: bool,
     /// Whether the right side depends on outer values and must be read again when they change.
     depends: bool,
-    kept: Kept,
+    kept: RowMemory,
     /// The sides, where the right one does not fit in memory.
     sorted: Option<Box<SortedSides>>,
 }
@@ -77,7 +77,7 @@ impl HashJoinOp {
             key: Key::default(),
             matched: false,
             depends,
-            kept: Kept::default(),
+            kept: RowMemory::default(),
             sorted: None,
         }
     }

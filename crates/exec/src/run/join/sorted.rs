@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use throng_types::{Datum, Result};
 
-use crate::run::context::Kept;
+use crate::run::context::RowMemory;
 use crate::run::hashed::{Key, RowTable};
 use crate::run::{Cx, Row, Step};
 use crate::spill::{RowList, Sorter};
@@ -24,7 +24,7 @@ pub(super) struct SortedSides {
     /// Right rows without partner are wanted.
     keeps_right: bool,
     partners: RowList,
-    kept: Kept,
+    kept: RowMemory,
     /// The partners' key.
     key: Vec<u8>,
     /// The first right row that is not among the partners.
@@ -61,7 +61,7 @@ impl SortedSides {
             left_ended: false,
             keeps_right,
             partners: RowList::default(),
-            kept: Kept::default(),
+            kept: RowMemory::default(),
             key: Vec::new(),
             next: Row::new(),
             have_next: false,

@@ -11,7 +11,7 @@ use throng_types::{Datum, Error};
 
 use super::frame::Frame;
 use super::rows::Rows;
-use crate::run::context::Kept;
+use crate::run::context::RowMemory;
 use crate::run::eval::{eval, holds};
 use crate::run::hashed::datum_bytes;
 use crate::run::{Cx, Row, Step};
@@ -22,19 +22,19 @@ pub(super) struct Call {
     buckets: Option<i64>,
     /// `cume_dist`: one past the last peer of the current row.
     peers_end: usize,
-    running: Running,
+    running: RunningAggregate,
 }
 
 /// An aggregate on its way through a partition.
 #[derive(Default)]
-struct Running {
+struct RunningAggregate {
     state: Option<AggState>,
     /// The rows in the state; with exclusions only the end counts, for the row `of`.
     taken: Range<usize>,
     of: Option<usize>,
     result: Option<Datum>,
     /// The memory of values in the state.
-    kept: Kept,
+    kept: RowMemory,
 }
 
 #[cold]
@@ -51,7 +51,7 @@ impl Call {
             plan,
             buckets: None,
             peers_end: 0,
-            running: Running::default(),
+            running: RunningAggregate::default(),
         }
     }
 
@@ -246,9 +246,9 @@ impl Call {
     /// Forgets what was taken.
     fn start_over(&mut self, taken: Range<usize>, cx: &mut Cx) {
         self.running.kept.release(cx);
-        self.running = Running {
+        self.running = RunningAggregate {
             taken,
-            ..Running::default()
+            ..RunningAggregate::default()
         };
     }
 

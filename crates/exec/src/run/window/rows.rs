@@ -7,7 +7,7 @@ use throng_sql::expr::{Expr, SortKey};
 use throng_sql::plan::WindowNode;
 use throng_types::{Datum, Error};
 
-use crate::run::context::Kept;
+use crate::run::context::RowMemory;
 use crate::run::hashed::{Key, key_of, row_bytes};
 use crate::run::sort::sort_key;
 use crate::run::{BoxOperator, Cx, Row, Step, copy_row};
@@ -52,7 +52,7 @@ pub(super) struct Rows {
     partition_key: Option<Key>,
     order_key: Box<[u8]>,
     key: Key,
-    kept: Kept,
+    kept: RowMemory,
     /// The rows from a place on, where they do not fit in memory.
     spilled: Option<(usize, RowList)>,
     /// The last row's group, and where that starts.
@@ -74,7 +74,7 @@ impl Rows {
             partition_key: None,
             order_key: Box::default(),
             key: Key::default(),
-            kept: Kept::default(),
+            kept: RowMemory::default(),
             spilled: None,
             last: (0, 0),
         }

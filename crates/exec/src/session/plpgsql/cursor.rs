@@ -8,8 +8,8 @@ use throng_types::{Datum, Error, Result, SqlType};
 
 use super::super::Session;
 use super::Machine;
+use super::bound_text::within_statement;
 use super::command::Gathered;
-use super::kept::within_statement;
 use crate::run::Row;
 
 impl Session {

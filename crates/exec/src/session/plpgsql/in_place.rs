@@ -16,7 +16,7 @@ use throng_types::{Array, Datum, Oid, Result};
 
 use super::super::Session;
 use super::Machine;
-use super::kept::{Kept, Meant};
+use super::bound_text::{BoundText, Meant};
 
 /// `array_append` in `pg_proc`, which is also behind `||`.
 const ARRAY_APPEND: Oid = Oid(378);
@@ -27,7 +27,7 @@ impl Session {
         &self,
         m: &mut Machine,
         slot: Slot,
-        kept: &Kept,
+        kept: &BoundText,
     ) -> Result<bool> {
         let Meant::Value { expr, calls } = &kept.what else {
             return Ok(false);

@@ -7,13 +7,13 @@
 //! the definitions, the settings and the shapes of the rows in sight are the same ([`kept`]).
 //! Expressions that read no table are evaluated at once, without a plan.
 
-mod alone;
+mod bound_text;
 mod call;
 mod command;
 mod cursor;
 mod in_place;
-mod kept;
 mod loops;
+mod nonatomic;
 mod raise;
 mod record;
 mod rows;
@@ -21,7 +21,7 @@ mod step;
 mod trigger;
 mod weight;
 
-pub(super) use alone::may_end;
+pub(super) use nonatomic::may_end;
 pub(super) use record::is_row;
 
 use std::cell::{Cell, RefCell};
@@ -42,7 +42,7 @@ use super::plans::PlanKey;
 use super::query::KeptRows;
 use crate::run::context::Memory;
 use crate::trigger::TriggerCall;
-use kept::Kept;
+use bound_text::BoundText;
 use loops::Loop;
 
 type Casts = HashMap<(SqlType, SqlType, Option<Oid>), Option<Rc<Expr>>>;
@@ -55,7 +55,7 @@ pub(super) struct Compiled {
     label: String,
     code: Code,
     /// By the text's number.
-    kept: Vec<RefCell<Option<Rc<Kept>>>>,
+    kept: Vec<RefCell<Option<Rc<BoundText>>>>,
     /// How values become others' types: from, to, and the domain.
     casts: RefCell<Casts>,
 }
@@ -150,7 +150,7 @@ struct Machine {
     /// It stands alone and may end the transaction.
     alone: bool,
     /// The call that it has made and waits for.
-    calling: Option<alone::Calling>,
+    calling: Option<nonatomic::Calling>,
     trigger: Option<Arc<TriggerCall>>,
     memory: Memory,
     now: Option<Now>,

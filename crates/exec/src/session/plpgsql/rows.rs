@@ -17,7 +17,7 @@ use super::super::query::{Returning, run_within};
 use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
 use super::Machine;
-use super::kept::{As, Kept, Planned, within_statement, within_text};
+use super::bound_text::{As, BoundText, Planned, within_statement, within_text};
 use super::record::shape_of;
 use crate::run::build::Execution;
 use crate::run::{Row, copy_row};
@@ -27,19 +27,19 @@ use crate::write;
 /// A query under way.
 pub(super) struct Query {
     /// What its plan is a part of.
-    _kept: Option<Rc<Kept>>,
+    _kept: Option<Rc<BoundText>>,
     pub columns: Rc<[RelColumn]>,
     pub shape: RowShape,
     source: RowSource,
 }
 
 enum RowSource {
-    Running(Box<Running>),
+    Running(Box<RunningQuery>),
     /// All rows are there.
     Stored(RowList, usize),
 }
 
-struct Running {
+struct RunningQuery {
     execution: Execution,
     catalog: SharedCatalog,
     snapshot: Snapshot,
@@ -97,7 +97,7 @@ impl Session {
         m: &mut Machine,
         id: SourceId,
         bound_as: As<'_>,
-        kept: Rc<Kept>,
+        kept: Rc<BoundText>,
     ) -> Result<Query> {
         let kept = self.locked_query(m, id, bound_as, kept).await?;
         let params = m.values.clone();
@@ -113,8 +113,8 @@ impl Session {
         m: &mut Machine,
         id: SourceId,
         bound_as: As<'_>,
-        mut kept: Rc<Kept>,
-    ) -> Result<Rc<Kept>> {
+        mut kept: Rc<BoundText>,
+    ) -> Result<Rc<BoundText>> {
         while !self.locked(m, kept.query()?.plan()?).await? {
             kept = self.kept(m, id, bound_as).await?;
         }
@@ -163,7 +163,7 @@ impl Session {
             _kept: None,
             shape: shape_of(&columns),
             columns,
-            source: RowSource::Running(Box::new(Running {
+            source: RowSource::Running(Box::new(RunningQuery {
                 execution,
                 catalog: now.catalog,
                 snapshot,
@@ -287,7 +287,7 @@ impl Session {
         &self,
         m: &mut Machine,
         id: SourceId,
-        kept: Rc<Kept>,
+        kept: Rc<BoundText>,
         most: usize,
     ) -> Result<Done> {
         let kept = self.locked_query(m, id, As::Statement, kept).await?;

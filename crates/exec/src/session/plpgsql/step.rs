@@ -13,7 +13,7 @@ use throng_types::{Datum, Error, Result, SqlState, SqlType, oid};
 
 use super::super::Session;
 use super::super::portal::Portal;
-use super::kept::As;
+use super::bound_text::As;
 use super::record::is_row;
 use super::rows::Done;
 use super::{Active, Machine, Outcome};
@@ -424,7 +424,7 @@ impl Session {
         let expr = self.with_context(&now.catalog, |ctx| {
             bind::pl_with_part(ctx, &variables, whole, &target.parts, given)
         });
-        let expr = expr.map_err(|e| super::kept::about_text(e, &source))?;
+        let expr = expr.map_err(|e| super::bound_text::about_text(e, &source))?;
         m.values.push(value);
         let whole = self.evaluate(m, &expr, true).await;
         m.values.pop();
@@ -497,7 +497,7 @@ impl Session {
             return Ok(());
         }
         let kept = self.kept(m, id, As::Statement).await?;
-        if let super::kept::Meant::Query(planned) = &kept.what
+        if let super::bound_text::Meant::Query(planned) = &kept.what
             && let Some(plan) = &planned.known.plan
             && plan.tag == throng_sql::plan::StatementTag::Select
         {

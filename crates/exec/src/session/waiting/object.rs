@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use throng_observe::{Object, ObjectKind, WaitEvent};
 use throng_types::{FileId, Oid, PageId, Tid};
 
-use crate::session::host::SessionHost;
+use crate::session::eval_host::SessionHost;
 
 /// Names of relations, by file and by oid.
 pub(super) struct Names<'a> {

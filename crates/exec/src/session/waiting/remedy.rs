@@ -8,7 +8,7 @@ use throng_observe::{PresentWait, Scope, WaitEvent, WaitRow};
 use throng_sql::catalog::system::HolderInfo;
 use throng_sql::settings::Id;
 
-use crate::session::host::SessionHost;
+use crate::session::eval_host::SessionHost;
 
 /// What remedies depend on.
 pub(super) struct Remedies {

@@ -299,7 +299,7 @@ impl Run<'_> {
         before: &Catalog,
         after: &Catalog,
         table: &Arc<TableDef>,
-        names: super::kept::Names<'_>,
+        names: super::stored_expression::Names<'_>,
     ) -> Result<()> {
         for trigger in before.triggers_of(table.oid) {
             let renamed = self.renamed(before, after, names);

@@ -50,7 +50,7 @@ impl StatsDef {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Kept", into = "Kept")]
+#[serde(from = "StatsText", into = "StatsText")]
 pub struct ColumnStats {
     /// Number of distinct values; 0 when unknown.
     pub distinct: f64,
@@ -94,7 +94,7 @@ impl ColumnStats {
 
 /// [`ColumnStats`] as text.
 #[derive(Clone, Serialize, Deserialize)]
-struct Kept {
+struct StatsText {
     distinct: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grows: Option<bool>,
@@ -112,9 +112,9 @@ struct Kept {
     correlation: Option<f64>,
 }
 
-impl From<ColumnStats> for Kept {
-    fn from(stats: ColumnStats) -> Kept {
-        Kept {
+impl From<ColumnStats> for StatsText {
+    fn from(stats: ColumnStats) -> StatsText {
+        StatsText {
             distinct: stats.distinct,
             grows: stats.grows,
             null_fraction: stats.null_fraction,
@@ -128,8 +128,8 @@ impl From<ColumnStats> for Kept {
     }
 }
 
-impl From<Kept> for ColumnStats {
-    fn from(kept: Kept) -> ColumnStats {
+impl From<StatsText> for ColumnStats {
+    fn from(kept: StatsText) -> ColumnStats {
         let ty = Oid(kept.ty);
         let common = read(ty, &kept.common).filter(|v| v.len() == kept.frequencies.len());
         ColumnStats {

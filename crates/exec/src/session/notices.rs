@@ -22,7 +22,7 @@ use crate::client::{Client, HIGH_WATER};
 
 /// What functions had to say that the client has not been told.
 #[derive(Default)]
-pub(super) struct Unsaid {
+pub(super) struct PendingNotices {
     list: RefCell<Vec<Error>>,
     bytes: Cell<usize>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Unsaid {
 const MOST: usize = 100_000;
 const MOST_BYTES: usize = 16 << 20;
 
-impl Unsaid {
+impl PendingNotices {
     pub fn is_empty(&self) -> bool {
         self.list.borrow().is_empty()
     }

@@ -168,7 +168,7 @@ pub struct ReadLock {
 }
 
 /// All serializable transactions.
-pub(crate) struct Serial {
+pub(crate) struct Ssi {
     graph: Mutex<Graph>,
     targets: Targets,
     /// Whose each commit is. A latch of its own, held with no other: commits are noted within the
@@ -177,9 +177,9 @@ pub(crate) struct Serial {
     commits: Mutex<HashMap<Csn, Id>>,
 }
 
-impl Serial {
-    pub fn new() -> Serial {
-        Serial {
+impl Ssi {
+    pub fn new() -> Ssi {
+        Ssi {
             graph: Mutex::default(),
             targets: Targets::new(),
             commits: Mutex::default(),

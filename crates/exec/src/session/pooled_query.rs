@@ -16,13 +16,13 @@ use crate::run::context::Env;
 use crate::spill::{RowList, RowStore};
 
 /// A query on the analytics pool, and the rows of it that are here.
-pub(super) struct Elsewhere {
+pub(super) struct PooledQuery {
     stream: Box<dyn RowStream>,
     rows: std::vec::IntoIter<Row>,
     pub counts: Arc<JobCounts>,
 }
 
-impl Elsewhere {
+impl PooledQuery {
     /// As the row operators' `next`: false when there are no more rows.
     pub async fn next(&mut self, env: Env<'_>, row: &mut Row) -> Result<bool> {
         loop {
@@ -64,7 +64,7 @@ impl Session {
         params: &[Datum],
         snapshot: &Snapshot,
         work_mem: usize,
-    ) -> Option<Elsewhere> {
+    ) -> Option<PooledQuery> {
         // What a serializable transaction reads is followed by the row operators.
         if !self.is_big(plan) || snapshot.reads().is_some() {
             return None;
@@ -77,7 +77,7 @@ impl Session {
         let host = self.host(&catalog);
         let env = self.env(&catalog, &host, snapshot, params);
         let job = job(plan.clone(), env, &catalog, work_mem);
-        Some(Elsewhere {
+        Some(PooledQuery {
             counts: job.counts.clone(),
             stream: analytics.start(job),
             rows: Vec::new().into_iter(),

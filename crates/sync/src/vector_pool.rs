@@ -4,15 +4,15 @@
 use std::cell::RefCell;
 
 /// At most `most` of them are kept, each with room for at most `largest` elements.
-pub struct Rooms<T> {
+pub struct VectorPool<T> {
     kept: RefCell<Vec<Vec<T>>>,
     most: usize,
     largest: usize,
 }
 
-impl<T> Rooms<T> {
-    pub const fn new(most: usize, largest: usize) -> Rooms<T> {
-        Rooms {
+impl<T> VectorPool<T> {
+    pub const fn new(most: usize, largest: usize) -> VectorPool<T> {
+        VectorPool {
             kept: RefCell::new(Vec::new()),
             most,
             largest,
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_last_one_is_the_next_and_no_more_are_kept_than_said() {
-        let rooms = Rooms::new(2, 100);
+        let rooms = VectorPool::new(2, 100);
         assert_eq!(rooms.take().capacity(), 0);
         let with = |room: usize| {
             let mut vector = Vec::with_capacity(room);

@@ -62,7 +62,7 @@ impl Part {
     }
 }
 
-pub(crate) struct Stock {
+pub(crate) struct FreeList {
     parts: Box<[CachePadded<Part>]>,
     nodes: Nodes,
     /// Frames of a part, but perhaps for the last.
@@ -77,9 +77,9 @@ pub(crate) struct Stock {
     writer: Parker,
 }
 
-impl Stock {
+impl FreeList {
     /// For so many frames, split over the nodes; empty.
-    pub(crate) fn new(frames: usize, nodes: Nodes) -> Stock {
+    pub(crate) fn new(frames: usize, nodes: Nodes) -> FreeList {
         let part_size = frames.div_ceil(nodes.count());
         let part = |_| {
             CachePadded::new(Part {
@@ -87,7 +87,7 @@ impl Stock {
                 count: AtomicU64::new(0),
             })
         };
-        Stock {
+        FreeList {
             parts: (0..nodes.count()).map(part).collect(),
             nodes,
             part_size,
@@ -276,7 +276,7 @@ mod tests {
     }
 
     impl Session {
-        fn stands_in_line(self: &Arc<Self>, stock: &Stock) {
+        fn stands_in_line(self: &Arc<Self>, stock: &FreeList) {
             let waker = Waker::from(self.clone());
             let polled = stock.poll_refilled(stock.epoch(), &mut Context::from_waker(&waker));
             assert!(polled.is_pending());
@@ -296,7 +296,7 @@ mod tests {
         (frames, free)
     }
 
-    fn line(stock: &Stock) -> [Arc<Session>; 3] {
+    fn line(stock: &FreeList) -> [Arc<Session>; 3] {
         let sessions: [Arc<Session>; 3] = Default::default();
         sessions
             .iter()

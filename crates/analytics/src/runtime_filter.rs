@@ -23,7 +23,7 @@ use throng_sql::plan::{HashJoin, Node, Plan};
 use throng_sql::query::JoinKind;
 
 use crate::column::Kind;
-use crate::stage::{Batches, PlanRef, Step};
+use crate::execution_node::{Batches, PlanRef, Step};
 
 /// Words of a filter: 512 bytes at least, 4 MB at most.
 const LEAST: usize = 1 << 6;
@@ -33,7 +33,7 @@ const KEYS_A_WORD: usize = 8;
 
 /// The keys of a join's table, once they are known.
 #[derive(Default)]
-pub struct Sieve {
+pub struct RuntimeFilter {
     words: OnceLock<Box<[u64]>>,
 }
 
@@ -75,7 +75,7 @@ fn each(kind: Kind, column: &ArrayRef, f: &mut dyn FnMut(usize, i64)) {
     }
 }
 
-impl Sieve {
+impl RuntimeFilter {
     pub fn is_ready(&self) -> bool {
         self.words.get().is_some()
     }
@@ -99,7 +99,7 @@ impl Sieve {
 /// A key column to be gathered.
 #[derive(Clone)]
 pub struct Gathered {
-    pub sieve: Arc<Sieve>,
+    pub sieve: Arc<RuntimeFilter>,
     pub column: usize,
     pub kind: Kind,
 }
@@ -200,7 +200,7 @@ mod tests {
             let (word, bits) = place(key * 7, words.len());
             words[word] |= bits;
         }
-        let sieve = Sieve::default();
+        let sieve = RuntimeFilter::default();
         assert!(!sieve.is_ready() && sieve.words.set(words).is_ok());
         let values: Vec<Option<i32>> = (0..28_000).map(|i| (i % 1000 != 3).then_some(i)).collect();
         let column: ArrayRef = Arc::new(Int32Array::from(values));

@@ -23,7 +23,7 @@ use throng_txn::{LockMode, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
-use super::cascade::{Departed, Work};
+use super::cascade::{KeyChange, Work};
 use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};
 use super::trigger::{Named, Updated, lock_for};
 use super::{Compute, Context, Target, store_update};
@@ -34,7 +34,7 @@ use crate::table::{Index, Table};
 
 /// What a referenced row's departure does to the rows that point at it. What comes of that is added
 /// to the queue.
-pub(super) async fn act(departed: &Departed, work: &mut Work, cx: &Context<'_>) -> Result<()> {
+pub(super) async fn act(departed: &KeyChange, work: &mut Work, cx: &Context<'_>) -> Result<()> {
     let constraint = &departed.constraint;
     let fk = foreign(constraint)?;
     if key_of(&departed.old, &fk.ref_columns)
@@ -95,7 +95,7 @@ fn part_of_key<'c>(
     })
 }
 
-impl Departed {
+impl KeyChange {
     /// The action on the rows of one table that has rows; `fk`: the key as that table has it.
     async fn act_on(
         &self,
@@ -120,7 +120,7 @@ impl Departed {
         let mut rows = Matching::new(&target, fk, &key);
         // What it makes its rows point at may be what an action that is still queued brings.
         let mut keys = ForeignKeys::new(referencing, cx)?.beside_others(false);
-        let mut asked = Asked::of(referencing, cx)?;
+        let mut asked = RowRequirements::of(referencing, cx)?;
         let events = &[event];
         let named = Named::begin(target.triggers.as_ref(), events, &fk.columns, cx).await?;
         let updated = Updated {
@@ -336,7 +336,7 @@ async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum
 }
 
 /// What a table asks of a row that an action makes: columns that others make, and what must hold.
-struct Asked<'t> {
+struct RowRequirements<'t> {
     def: &'t Arc<TableDef>,
     /// Places in the row, and their values.
     places: Vec<usize>,
@@ -345,8 +345,8 @@ struct Asked<'t> {
     conditions: Compute,
 }
 
-impl<'t> Asked<'t> {
-    fn of(def: &'t Arc<TableDef>, cx: &Context<'_>) -> Result<Asked<'t>> {
+impl<'t> RowRequirements<'t> {
+    fn of(def: &'t Arc<TableDef>, cx: &Context<'_>) -> Result<RowRequirements<'t>> {
         let (catalog, eval) = (cx.env.catalog, cx.env.eval);
         let is_made = |c: &ColumnDef| c.generated.is_some() || c.domain.is_some();
         let (columns, values): (Vec<u16>, Vec<Expr>) = match def.columns.iter().any(is_made) {
@@ -359,7 +359,7 @@ impl<'t> Asked<'t> {
         };
         let checks = bind::stored_checks(def, catalog, eval)?.into_iter();
         let (checks, conditions) = checks.map(|c| ((c.of, c.name), c.expr)).unzip();
-        Ok(Asked {
+        Ok(RowRequirements {
             def,
             places: places(&columns),
             values: Compute::new(values),

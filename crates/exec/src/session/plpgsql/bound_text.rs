@@ -15,7 +15,7 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
-use super::super::plans::{Known, PlanKey};
+use super::super::plans::{CachedPlan, PlanKey};
 use super::super::understand::about;
 use super::super::{Session, SharedCatalog};
 use super::{Machine, Now};
@@ -24,7 +24,7 @@ use crate::run::eval::eval;
 use crate::session::wait;
 
 /// A text that was bound.
-pub(super) struct Kept {
+pub(super) struct BoundText {
     key: PlanKey,
     catalog: SharedCatalog,
     /// The rows in sight, and what they were like.
@@ -42,11 +42,11 @@ pub(super) enum Meant {
 }
 
 pub(super) struct Planned {
-    pub known: Known,
+    pub known: CachedPlan,
     pub columns: Vec<RelColumn>,
 }
 
-impl Kept {
+impl BoundText {
     pub fn query(&self) -> Result<&Planned> {
         match &self.what {
             Meant::Query(planned) => Ok(planned),
@@ -76,7 +76,7 @@ impl Machine {
         &self.compiled.code.sources[id]
     }
 
-    fn fits(&self, kept: &Kept, now: &Now) -> bool {
+    fn fits(&self, kept: &BoundText, now: &Now) -> bool {
         kept.key == now.key
             && Rc::ptr_eq(&kept.catalog, &now.catalog)
             && kept.rows.iter().all(|(slot, ty, shape)| {
@@ -158,7 +158,7 @@ impl Session {
         m: &mut Machine,
         id: SourceId,
         wanted: As<'_>,
-    ) -> Result<Rc<Kept>> {
+    ) -> Result<Rc<BoundText>> {
         match self.kept_now(m, id, wanted) {
             Err(e) if !e.fields().relations.is_empty() => {
                 Box::pin(self.kept_again(m, id, wanted)).await
@@ -168,7 +168,12 @@ impl Session {
     }
 
     #[cold]
-    async fn kept_again(&self, m: &mut Machine, id: SourceId, wanted: As<'_>) -> Result<Rc<Kept>> {
+    async fn kept_again(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        wanted: As<'_>,
+    ) -> Result<Rc<BoundText>> {
         self.by_lasting_definitions(async |_| {
             m.stale();
             self.kept_now(m, id, wanted).map(Some)
@@ -176,7 +181,7 @@ impl Session {
         .await
     }
 
-    fn kept_now(&self, m: &mut Machine, id: SourceId, wanted: As<'_>) -> Result<Rc<Kept>> {
+    fn kept_now(&self, m: &mut Machine, id: SourceId, wanted: As<'_>) -> Result<Rc<BoundText>> {
         if m.now.is_none() {
             self.now(m);
         }
@@ -217,7 +222,13 @@ impl Session {
     }
 
     #[cold]
-    fn bind_text(&self, m: &mut Machine, id: SourceId, wanted: As<'_>, now: &Now) -> Result<Kept> {
+    fn bind_text(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        wanted: As<'_>,
+        now: &Now,
+    ) -> Result<BoundText> {
         let source = m.source(id);
         let variables = m.visible_of(source);
         let mut rows = m.rows_in_sight(source);
@@ -256,7 +267,7 @@ impl Session {
             },
             PlValue::Query(query) => Meant::Query(self.planned(*query, &now.catalog)?),
         };
-        Ok(Kept {
+        Ok(BoundText {
             key: now.key,
             catalog: now.catalog.clone(),
             rows,
@@ -275,7 +286,7 @@ impl Session {
             ty: c.ty,
         });
         let columns = columns.collect();
-        let known = Known::new("", None, Vec::new(), None);
+        let known = CachedPlan::new("", None, Vec::new(), None);
         Ok(Planned {
             known: known.planned(plan, &self.engine.store, catalog),
             columns,
@@ -408,7 +419,7 @@ impl Session {
         &self,
         m: &mut Machine,
         id: SourceId,
-        kept: &Rc<Kept>,
+        kept: &Rc<BoundText>,
     ) -> Result<(Datum, SqlType)> {
         let Meant::Query(planned) = &kept.what else {
             return Err(Error::internal("an expression that is no query"));

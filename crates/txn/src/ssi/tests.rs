@@ -47,7 +47,7 @@ struct Transaction {
 
 /// A store of versions as simple as can be, and the transactions on it.
 struct World {
-    serial: Serial,
+    serial: Ssi,
     /// Does what it is told by `serial`.
     obeys: bool,
     versions: BTreeMap<u8, Vec<Version>>,
@@ -65,7 +65,7 @@ impl World {
             }]
         };
         World {
-            serial: Serial::new(),
+            serial: Ssi::new(),
             obeys,
             versions: (0..KEYS).map(|key| (key, first())).collect(),
             last: Csn(0),

@@ -22,9 +22,9 @@ use throng_types::datum::Record;
 use throng_types::{Datum, Error, Oid, Result};
 
 use super::super::Session;
+use super::super::notices::Turns;
 use super::super::routine::{DEEPEST, too_deep};
-use super::super::telling::Turns;
-use super::kept::within_text;
+use super::bound_text::within_text;
 use super::step::SLICE;
 use super::{Machine, Outcome};
 use crate::client::Client;

@@ -31,7 +31,7 @@ impl Session {
         prepared: &Prepared,
         values: &[Datum],
     ) -> Result<Arc<PlannedStatement>> {
-        let forced = self.asked().custom_plans && !values.is_empty();
+        let forced = self.hot_settings().custom_plans && !values.is_empty();
         if !forced && let Some(plan) = self.plan_of(prepared, values).await? {
             return Ok(plan);
         }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use throng_access::{TupleHeader, Visibility};
 use throng_types::{FileId, Result, Tid};
 
-use super::{Member, Reason, Serial, Writer};
+use super::{Member, Reason, Ssi, Writer};
 use crate::snapshot::{Seen, Snapshot};
 
 /// A serializable transaction's reads, to be told of.
 pub struct Reads<'a> {
-    serial: &'a Serial,
+    serial: &'a Ssi,
     member: &'a Arc<Member>,
     snapshot: &'a Snapshot,
 }
@@ -27,7 +27,7 @@ impl<'a> Reads<'a> {
     /// None: they need not be followed any more.
     #[inline]
     pub(crate) fn of(
-        serial: &'a Serial,
+        serial: &'a Ssi,
         member: &'a Arc<Member>,
         snapshot: &'a Snapshot,
     ) -> Option<Reads<'a>> {
@@ -71,7 +71,7 @@ impl<'a> Reads<'a> {
 
 /// A snapshot that notes whom it does not see. For one thread, and one page or chain after another.
 pub struct Watch<'a> {
-    serial: &'a Serial,
+    serial: &'a Ssi,
     member: &'a Arc<Member>,
     snapshot: &'a Snapshot,
     writers: RefCell<Vec<Writer>>,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use throng_types::{Error, Oid, Result, SqlType};
 
 use super::Run;
-use crate::bind::{Kept, Renamed, columns_of};
+use crate::bind::{Renamed, StoredKind, columns_of};
 use crate::catalog::partition::{PartitionBound, RangeEnd};
 use crate::catalog::{
     Catalog, ConstraintDef, ConstraintKind, IndexDef, Object, Relation, RoutineBody, TableDef,
@@ -149,7 +149,7 @@ impl Run<'_> {
             for own in &mut def.defaults {
                 if let Some(text) = own.text.as_mut().filter(|text| renamed.is_in(text)) {
                     let column = table.column(own.attnum);
-                    let again = renamed.over_row(text, Kept::Default(column), &table);
+                    let again = renamed.over_row(text, StoredKind::Default(column), &table);
                     *text = again.map_err(|e| lost(&e))?;
                 }
             }
@@ -172,14 +172,14 @@ impl Run<'_> {
         let mut table = (*self.table(old.oid)?).clone();
         for (was, column) in old.columns.iter().zip(&mut table.columns) {
             if let Some(text) = was.default.as_ref().filter(|text| renamed.is_in(text)) {
-                let again = renamed.over_row(text, Kept::Default(was), old);
+                let again = renamed.over_row(text, StoredKind::Default(was), old);
                 column.default = Some(again.map_err(|e| lost(&e))?);
             }
             if let (Some(was), Some(now)) = (&was.generated, &mut column.generated)
                 && was.expr == now.expr
                 && renamed.is_in(&was.expr)
             {
-                let again = renamed.over_row(&was.expr, Kept::Term, old);
+                let again = renamed.over_row(&was.expr, StoredKind::Term, old);
                 now.expr = again.map_err(|e| lost(&e))?;
             }
         }
@@ -190,7 +190,7 @@ impl Run<'_> {
                 && was == now
                 && renamed.is_in(was)
             {
-                let again = renamed.over_row(was, Kept::Term, old);
+                let again = renamed.over_row(was, StoredKind::Term, old);
                 *now = again.map_err(|e| lost(&e))?;
             }
         }
@@ -219,7 +219,7 @@ impl Run<'_> {
             if !same || !renamed.is_in(expr) {
                 continue;
             }
-            let again = renamed.over_row(expr, Kept::Check, old);
+            let again = renamed.over_row(expr, StoredKind::Check, old);
             let kind = ConstraintKind::Check {
                 expr: again.map_err(|e| lost(&e))?,
                 columns: columns.clone(),
@@ -247,7 +247,7 @@ impl Run<'_> {
             let mut terms = now.terms.clone();
             for (was, expr) in index.terms.exprs.iter().zip(&mut terms.exprs) {
                 if was.text == expr.text && renamed.is_in(&was.text) {
-                    let again = renamed.over_row(&was.text, Kept::Term, old);
+                    let again = renamed.over_row(&was.text, StoredKind::Term, old);
                     expr.text = again.map_err(|e| lost(&e))?;
                 }
             }
@@ -255,7 +255,7 @@ impl Run<'_> {
                 && was == text
                 && renamed.is_in(was)
             {
-                let again = renamed.over_row(was, Kept::Check, old);
+                let again = renamed.over_row(was, StoredKind::Check, old);
                 *text = again.map_err(|e| lost(&e))?;
             }
             if terms != now.terms {

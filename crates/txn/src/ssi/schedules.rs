@@ -19,14 +19,14 @@ const EXECUTIONS: usize = 3000;
 
 /// Two rows, each with the id of who wrote it last, and who looks after their readers.
 struct World {
-    serial: Serial,
+    serial: Ssi,
     rows: [AtomicU64; 2],
 }
 
 impl World {
     fn new() -> Arc<World> {
         Arc::new(World {
-            serial: Serial::new(),
+            serial: Ssi::new(),
             rows: [AtomicU64::new(0), AtomicU64::new(0)],
         })
     }

@@ -7,7 +7,7 @@ use throng_sql::catalog::system::routine;
 use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
 use throng_sql::func::random::Random;
 use throng_sql::func::{
-    self, EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable,
+    self, EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable,
 };
 use throng_sql::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_sql::settings::{Id, Scope, SessionSettings};
@@ -318,7 +318,7 @@ fn identifier(name: &str) -> Result<String> {
     Ok(parse_name(name)?.last().to_owned())
 }
 
-impl Host for SessionHost<'_> {
+impl EvalHost for SessionHost<'_> {
     fn warn(&self, warning: Error) {
         self.session.warn(warning);
     }

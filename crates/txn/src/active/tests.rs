@@ -11,14 +11,14 @@ use super::*;
 const FIRST: u64 = 77;
 
 struct Forms {
-    form: Running,
+    form: ActiveTransactions,
     next: AtomicU64,
 }
 
 impl Forms {
     fn new(form: SnapshotForm) -> Forms {
         Forms {
-            form: Running::new(form, Xid(FIRST)),
+            form: ActiveTransactions::new(form, Xid(FIRST)),
             next: AtomicU64::new(FIRST),
         }
     }
@@ -151,7 +151,7 @@ fn a_long_history_takes_no_room() {
             forms.form.tidy();
         }
     }
-    let Running::Listed(Listed::Bitmap(bitmap)) = &forms.form else {
+    let ActiveTransactions::Listed(Listed::Bitmap(bitmap)) = &forms.form else {
         unreachable!("made above")
     };
     assert!(bitmap.chunks_made() < 4, "{}", bitmap.chunks_made());

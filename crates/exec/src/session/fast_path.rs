@@ -9,22 +9,22 @@ use throng_sql::plan::PlannedStatement;
 use throng_types::{Datum, Result};
 
 use super::Session;
-use super::plans::Known;
+use super::plans::CachedPlan;
 use super::prepared::{Prepared, VALUES};
 use super::query::Rows;
 use crate::client::{Client, RowShape};
 
 /// A data statement with its parameters, about to run.
-pub struct Once {
+pub struct FastPath {
     prepared: Rc<Prepared>,
-    known: Rc<Known>,
+    known: Rc<CachedPlan>,
     /// The definitions it was understood by.
     version: u64,
     values: Vec<Datum>,
     shape: Option<Arc<RowShape>>,
 }
 
-impl Once {
+impl FastPath {
     /// Its columns, if it gives rows.
     pub fn shape(&self) -> Option<&RowShape> {
         self.shape.as_deref()
@@ -41,7 +41,7 @@ impl Session {
         parameter_formats: &[i16],
         parameters: impl ExactSizeIterator<Item = Option<&'p [u8]>>,
         result_formats: &[i16],
-    ) -> Result<Option<Once>> {
+    ) -> Result<Option<FastPath>> {
         if self.is_in_block() {
             return Ok(None);
         }
@@ -64,7 +64,7 @@ impl Session {
         }
         self.check_at_bind(&known, &values)?;
         let shape = known.shape(result_formats)?;
-        Ok(Some(Once {
+        Ok(Some(FastPath {
             prepared,
             known,
             version,
@@ -75,13 +75,13 @@ impl Session {
 
     /// Runs it to its end and tells its rows and its tag. Its transaction ends with
     /// [`sync`](Self::sync).
-    pub async fn run_once(&mut self, once: Once, client: &mut dyn Client) -> Result<()> {
+    pub async fn run_once(&mut self, once: FastPath, client: &mut dyn Client) -> Result<()> {
         let plan = self.plan_of_once(&once).await?;
         let logged = self
-            .asked()
+            .hot_settings()
             .logs
             .then(|| self.log_began("execute", &once.known.sql));
-        let Once { values, shape, .. } = once;
+        let FastPath { values, shape, .. } = once;
         let mut run = self.start(plan, values, Rows::Given)?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
@@ -94,9 +94,9 @@ impl Session {
     }
 
     /// Its plan, its tables locked.
-    async fn plan_of_once(&mut self, once: &Once) -> Result<Arc<PlannedStatement>> {
+    async fn plan_of_once(&mut self, once: &FastPath) -> Result<Arc<PlannedStatement>> {
         if let Some(plan) = &once.known.plan
-            && !self.asked().custom_plans
+            && !self.hot_settings().custom_plans
             && !plan.wants_values
             && self.lock_planned(plan, &once.values, once.version).await?
         {

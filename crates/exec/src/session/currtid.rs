@@ -8,8 +8,8 @@ use throng_sql::func::EvalStop;
 use throng_types::error::state;
 use throng_types::{Error, Result, Tid};
 
-use super::host::SessionHost;
-use crate::run::Stop;
+use super::eval_host::SessionHost;
+use crate::run::Suspension;
 use crate::table::Table;
 
 impl SessionHost<'_> {
@@ -52,7 +52,7 @@ impl SessionHost<'_> {
             return Err(self.no_places(def.schema, &def.name).into());
         }
         let table = Table::of(def, &self.session.engine.store, &self.eval())?;
-        if at.block >= table.heap.blocks().map_err(Stop::from)? {
+        if at.block >= table.heap.blocks().map_err(Suspension::from)? {
             let message = format!(
                 "tid ({}, {}) is not valid for relation \"{}\"",
                 at.block, at.slot, def.name
@@ -66,7 +66,7 @@ impl SessionHost<'_> {
         loop {
             self.session.handle.cancel_flag().check()?;
             let version = table.heap.read_version(at, &mut bytes);
-            let Some(header) = version.map_err(Stop::from)? else {
+            let Some(header) = version.map_err(Suspension::from)? else {
                 return Ok(latest);
             };
             // The place may have been given to another row.

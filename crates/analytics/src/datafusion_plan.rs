@@ -24,7 +24,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
 use throng_exec::analytics::Job;
-use throng_exec::run::Stop;
+use throng_exec::run::Suspension;
 use throng_exec::run::append::kept_inputs;
 use throng_exec::table::Table;
 use throng_sql::expr::{AggCall, Expr, SortKey};
@@ -32,14 +32,14 @@ use throng_sql::plan::{AggStrategy, AggregateNode, Append, Node, Plan, SeqScan};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
-use crate::accept::{DistinctBy, distinct_by};
 use crate::cache::ColumnCache;
 use crate::column::{self, Kind};
+use crate::execution_node::{PlanRef, StageExec};
 use crate::group::Group;
 use crate::keys::KeyPlan;
 use crate::scan::{Scan, SievedBy};
-use crate::stage::{PlanRef, StageExec};
-use crate::steps::{ComputeStep, CountStep, KeyStep, KeyUse, UniqueStep};
+use crate::small_nodes::{ComputeStep, CountStep, KeyStep, KeyUse, UniqueStep};
+use crate::support::{DistinctBy, distinct_by};
 use crate::table::{AggPlan, GroupPlan};
 use crate::vector::{Compute, Program, value};
 
@@ -51,7 +51,7 @@ pub enum JoinBy {
     Merge,
 }
 
-pub struct Layout {
+pub struct PlanBuilder {
     pub job: Arc<Job>,
     pub partitions: usize,
     pub join_by: JoinBy,
@@ -83,7 +83,7 @@ fn filter_below(plan: &Plan) -> Option<&Plan> {
     }
 }
 
-impl Layout {
+impl PlanBuilder {
     /// Tells a scan, before it is laid out, that its rows have to meet a join's keys.
     pub fn sieve(&self, scan: u32, by: SievedBy) {
         let mut sieves = self.sieves.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,8 +92,8 @@ impl Layout {
 
     /// The layout of a plan whose rows come in the order in which the rows' own operators give
     /// them.
-    fn in_order(&self) -> Layout {
-        Layout {
+    fn in_order(&self) -> PlanBuilder {
+        PlanBuilder {
             job: self.job.clone(),
             partitions: 1,
             join_by: self.join_by,
@@ -205,7 +205,7 @@ impl Layout {
             .job
             .with_cx(|cx| kept_inputs(append, cx))
             .map_err(|stop| match stop {
-                Stop::Error(e) => e,
+                Suspension::Error(e) => e,
                 _ => Error::internal("a partition's bounds stopped away from their session"),
             })?;
         let mut inputs = Vec::with_capacity(append.inputs.len());

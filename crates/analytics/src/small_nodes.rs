@@ -15,8 +15,8 @@ use throng_exec::analytics::{Job, JobCounts};
 use throng_types::Result;
 
 use crate::column::Reader;
+use crate::execution_node::{Batches, PlanRef, Step, theirs};
 use crate::keys::KeyPlan;
-use crate::stage::{Batches, PlanRef, Step, theirs};
 use crate::vector::{Compute, Program, arrow, assemble};
 
 /// Filters and projects.

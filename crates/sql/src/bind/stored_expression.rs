@@ -20,7 +20,7 @@ use throng_syntax::parse::{self, ast};
 
 /// What a text is kept for.
 #[derive(Clone, Copy)]
-pub enum Kept<'a> {
+pub enum StoredKind<'a> {
     /// What this column gets when it is given nothing.
     Default(&'a ColumnDef),
     /// A condition over the table's row.
@@ -31,7 +31,7 @@ pub enum Kept<'a> {
 
 /// A kept text as a session with this search path would write it.
 pub fn kept_shown(
-    (text, of): (&str, Kept<'_>),
+    (text, of): (&str, StoredKind<'_>),
     table: &Arc<TableDef>,
     catalog: &Catalog,
     search_path: &[Oid],
@@ -46,8 +46,8 @@ pub fn kept_shown(
         eval,
     };
     let shown = match of {
-        Kept::Default(_) => without_assignment(bound),
-        Kept::Check | Kept::Term => bound,
+        StoredKind::Default(_) => without_assignment(bound),
+        StoredKind::Check | StoredKind::Term => bound,
     };
     Ok(deparse::row_expr(&shown, table, rel, &style))
 }
@@ -79,7 +79,7 @@ fn without_assignment(mut value: Expr) -> Expr {
 
 /// A kept text as it has to be after something it names got another name in `renamed`.
 pub(super) fn kept_again(
-    (text, of): (&str, Kept<'_>),
+    (text, of): (&str, StoredKind<'_>),
     table: &Arc<TableDef>,
     catalog: &Catalog,
     renamed: &Catalog,
@@ -164,12 +164,17 @@ impl Binder<'_> {
         self.search_path == STORED_PATH
     }
 
-    fn kept(&mut self, text: &str, of: Kept<'_>, table: &Arc<TableDef>) -> Result<(Expr, RelId)> {
+    fn kept(
+        &mut self,
+        text: &str,
+        of: StoredKind<'_>,
+        table: &Arc<TableDef>,
+    ) -> Result<(Expr, RelId)> {
         let rel = self.new_rel();
         let bound = match of {
-            Kept::Default(column) => self.kept_default(text, column.ty)?,
-            Kept::Check => self.kept_check(text, table, rel)?,
-            Kept::Term => self.kept_term(text, table, rel)?,
+            StoredKind::Default(column) => self.kept_default(text, column.ty)?,
+            StoredKind::Check => self.kept_check(text, table, rel)?,
+            StoredKind::Term => self.kept_term(text, table, rel)?,
         };
         Ok((bound, rel))
     }

@@ -129,7 +129,7 @@ impl Form for ByNumber {
 }
 
 /// The form chosen at start.
-pub(crate) enum Running {
+pub(crate) enum ActiveTransactions {
     ByNumber(ByNumber),
     Listed(Listed),
 }
@@ -140,13 +140,17 @@ pub(crate) enum Listed {
     Bitmap(Box<Bitmap>),
 }
 
-impl Running {
+impl ActiveTransactions {
     /// `next`: the first id that will be given out.
-    pub(crate) fn new(form: SnapshotForm, next: Xid) -> Running {
+    pub(crate) fn new(form: SnapshotForm, next: Xid) -> ActiveTransactions {
         match form {
-            SnapshotForm::Csn => Running::ByNumber(ByNumber),
-            SnapshotForm::Walk => Running::Listed(Listed::Walk(Box::new(Walk::new(next)))),
-            SnapshotForm::Bitmap => Running::Listed(Listed::Bitmap(Box::new(Bitmap::new(next)))),
+            SnapshotForm::Csn => ActiveTransactions::ByNumber(ByNumber),
+            SnapshotForm::Walk => {
+                ActiveTransactions::Listed(Listed::Walk(Box::new(Walk::new(next))))
+            }
+            SnapshotForm::Bitmap => {
+                ActiveTransactions::Listed(Listed::Bitmap(Box::new(Bitmap::new(next))))
+            }
         }
     }
 
@@ -154,8 +158,8 @@ impl Running {
     #[inline]
     pub(crate) fn listed(&self) -> Option<&Listed> {
         match self {
-            Running::ByNumber(_) => None,
-            Running::Listed(listed) => Some(listed),
+            ActiveTransactions::ByNumber(_) => None,
+            ActiveTransactions::Listed(listed) => Some(listed),
         }
     }
 }
@@ -164,8 +168,8 @@ impl Running {
 macro_rules! to_form {
     ($self:ident, $form:ident => $call:expr) => {
         match $self {
-            Running::ByNumber($form) => $call,
-            Running::Listed(listed) => to_listed!(listed, $form => $call),
+            ActiveTransactions::ByNumber($form) => $call,
+            ActiveTransactions::Listed(listed) => to_listed!(listed, $form => $call),
         }
     };
 }
@@ -179,7 +183,7 @@ macro_rules! to_listed {
     };
 }
 
-impl Form for Running {
+impl Form for ActiveTransactions {
     fn enter(&self) -> Place {
         to_form!(self, form => form.enter())
     }

@@ -26,7 +26,7 @@ pub(super) fn taken_out<'i>(slots: &[u32], input: &'i [Datum]) -> Cow<'i, [Datum
 }
 
 /// What UPDATE or DELETE looks for: rows of a table, which its input names.
-pub(super) struct Sought<'t> {
+pub(super) struct TargetRows<'t> {
     target: &'t Target,
     rel: RelId,
     /// The input's column with the row's tid.
@@ -39,18 +39,18 @@ pub(super) struct Sought<'t> {
     without_snapshot: bool,
 }
 
-impl<'t> Sought<'t> {
+impl<'t> TargetRows<'t> {
     pub(super) fn new(
         execution: &Execution,
         target: &'t Target,
         (rel, tid, old): (RelId, u32, &'t [u32]),
         is_delete: bool,
         cx: &Context<'_>,
-    ) -> Sought<'t> {
+    ) -> TargetRows<'t> {
         let without_snapshot = execution.plan().changes_one_row
             && target.triggers.is_none()
             && cx.txn.isolation() == Isolation::ReadCommitted;
-        Sought {
+        TargetRows {
             target,
             rel,
             tid,

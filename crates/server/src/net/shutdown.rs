@@ -40,7 +40,7 @@ impl Cause {
 }
 
 #[derive(Default)]
-pub struct Stop {
+pub struct Shutdown {
     cause: Arc<Cause>,
     is_said: Cell<bool>,
     sessions: RefCell<HashMap<u64, Waker>>,
@@ -48,11 +48,11 @@ pub struct Stop {
     count: Cell<u64>,
 }
 
-impl Stop {
-    pub fn new(cause: Arc<Cause>) -> Stop {
-        Stop {
+impl Shutdown {
+    pub fn new(cause: Arc<Cause>) -> Shutdown {
+        Shutdown {
             cause,
-            ..Stop::default()
+            ..Shutdown::default()
         }
     }
 
@@ -78,7 +78,7 @@ impl Stop {
 }
 
 pub struct Said {
-    stop: Rc<Stop>,
+    stop: Rc<Shutdown>,
     session: Option<u64>,
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_who_wait_hear_it_and_who_has_gone_is_forgotten() {
-        let stop = Rc::new(Stop::default());
+        let stop = Rc::new(Shutdown::default());
         let mut gone = Box::pin(stop.clone().said());
         std::future::poll_fn(|cx| {
             assert!(gone.as_mut().poll(cx).is_pending());

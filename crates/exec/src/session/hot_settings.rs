@@ -7,10 +7,10 @@ use throng_sql::command::Isolation;
 use throng_sql::settings::{Id, SessionSettings};
 
 use super::transaction::parse_isolation;
-use super::{Session, custom};
+use super::{Session, custom_plan};
 
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct HotSettings {
     /// Of which version of the settings it is.
     version: u64,
     /// `None`: there is no limit.
@@ -33,13 +33,13 @@ pub(super) struct Asked {
     pub custom_plans: bool,
 }
 
-impl Asked {
-    pub fn of(settings: &SessionSettings) -> Asked {
+impl HotSettings {
+    pub fn of(settings: &SessionSettings) -> HotSettings {
         let timeout = |id| match settings.int(id) {
             ms if ms > 0 => Some(Duration::from_millis(ms as u64)),
             _ => None,
         };
-        Asked {
+        HotSettings {
             version: settings.version(),
             statement_timeout: timeout(Id::StatementTimeout),
             transaction_timeout: timeout(Id::TransactionTimeout),
@@ -52,23 +52,23 @@ impl Asked {
             read_only: settings.bool(Id::DefaultTransactionReadOnly),
             deferrable: settings.bool(Id::DefaultTransactionDeferrable),
             synchronous_commit: settings.text(Id::SynchronousCommit) != "off",
-            custom_plans: custom::is_forced(settings),
+            custom_plans: custom_plan::is_forced(settings),
         }
     }
 }
 
 impl Session {
     #[inline]
-    pub(super) fn asked(&self) -> Asked {
+    pub(super) fn hot_settings(&self) -> HotSettings {
         let settings = self.settings.borrow();
-        if self.asked.get().version != settings.version() {
-            self.asked.set(Asked::of(&settings));
+        if self.hot_settings.get().version != settings.version() {
+            self.hot_settings.set(HotSettings::of(&settings));
         }
-        self.asked.get()
+        self.hot_settings.get()
     }
 
     /// `work_mem` in bytes.
     pub(super) fn work_mem(&self) -> usize {
-        self.asked().work_mem
+        self.hot_settings().work_mem
     }
 }
