@@ -55,7 +55,7 @@ impl FromStr for FreeSpaceForm {
 
 /// One core's part.
 #[derive(Default)]
-struct Part {
+struct CoreShare {
     /// Where the last search of the map ended.
     cursor: AtomicU32,
     /// Blocks in `fresh`: a copy for those who only want to know.
@@ -64,7 +64,7 @@ struct Part {
     fresh: Spinlock<Vec<BlockNo>>,
 }
 
-impl Part {
+impl CoreShare {
     fn pop(&self) -> Option<BlockNo> {
         if self.count.load(Relaxed) == 0 {
             return None;
@@ -94,7 +94,7 @@ pub struct FreeSpace {
     map: SpaceMap,
     form: FreeSpaceForm,
     /// One when shared.
-    parts: Box<[CachePadded<Part>]>,
+    parts: Box<[CachePadded<CoreShare>]>,
 }
 
 impl FreeSpace {
@@ -111,7 +111,7 @@ impl FreeSpace {
         }
     }
 
-    fn part(&self, core: usize) -> &Part {
+    fn part(&self, core: usize) -> &CoreShare {
         &self.parts[core % self.parts.len()]
     }
 

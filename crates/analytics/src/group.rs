@@ -211,12 +211,12 @@ struct Intake {
     args: Row,
     /// Of the batch in hand: the table and group of each row, or none if it is to be written to the
     /// bucket of its hash.
-    places: Vec<Place>,
+    places: Vec<RowGroup>,
     /// The same where all rows have a group, and these are few.
     few: Option<FewGroups>,
 }
 
-enum Place {
+enum RowGroup {
     Group(u32, u32),
     File(usize),
 }
@@ -311,10 +311,10 @@ impl Intake {
                 self.few = None;
             }
             self.places.push(match group {
-                Some(group) => Place::Group(table as u32, group as u32),
+                Some(group) => RowGroup::Group(table as u32, group as u32),
                 None => {
                     self.full = true;
-                    Place::File(bucket(hash, self.level))
+                    RowGroup::File(bucket(hash, self.level))
                 }
             });
         }
@@ -351,7 +351,7 @@ impl Intake {
                 cx: &cx.eval,
             };
             for (row, place) in self.places.iter().enumerate() {
-                let Place::Group(table, at) = place else {
+                let RowGroup::Group(table, at) = place else {
                     continue;
                 };
                 if filter.is_some_and(|f| f.is_null(row) || !f.value(row)) {
@@ -378,12 +378,12 @@ impl Intake {
 
     /// Writes the rows that have no place in memory.
     fn write(&mut self, batch: &RecordBatch) -> DfResult<()> {
-        if !self.places.iter().any(|p| matches!(p, Place::File(_))) {
+        if !self.places.iter().any(|p| matches!(p, RowGroup::File(_))) {
             return Ok(());
         }
         let mut rows: Vec<Vec<u32>> = vec![Vec::new(); BUCKETS];
         for (row, place) in self.places.iter().enumerate() {
-            if let Place::File(file) = place {
+            if let RowGroup::File(file) = place {
                 rows[*file].push(row as u32);
             }
         }

@@ -218,7 +218,7 @@ impl Step for Scan {
                 passed: 0,
             }
         });
-        let part = Part {
+        let part = PartitionShare {
             job: self.job.clone(),
             sieves: sieves.collect(),
             table: self.table.clone(),
@@ -249,7 +249,7 @@ impl Step for Scan {
 }
 
 /// One partition's share as it is read.
-struct Part {
+struct PartitionShare {
     job: Arc<Job>,
     table: Arc<Table>,
     filter: Option<(Arc<Filter>, Columns)>,
@@ -276,7 +276,7 @@ struct Part {
     ready: VecDeque<RecordBatch>,
 }
 
-impl Part {
+impl PartitionShare {
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
@@ -351,7 +351,7 @@ impl Part {
         let mut lsns = Vec::with_capacity(blocks.len());
         self.pages.resize_with(blocks.len(), TupleBatch::new);
         for (tuples, block) in self.pages.iter_mut().zip(blocks) {
-            let Part {
+            let PartitionShare {
                 job, table, ring, ..
             } = self;
             let lsn = retry(|| {
@@ -469,7 +469,7 @@ impl Part {
             let (chunk, after) = rest.split_at(pages);
             rest = after;
             let kept = self.wanted(chunk).await?;
-            let Part {
+            let PartitionShare {
                 table,
                 columns,
                 values,

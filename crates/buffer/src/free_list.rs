@@ -27,13 +27,13 @@ use throng_sync::{CachePadded, Nodes, Parker, Spinlock};
 use crate::frame::FreeFrame;
 
 /// One node's free frames.
-struct Part {
+struct NodeFrames {
     free: Spinlock<Vec<FreeFrame>>,
     /// How many there are: a copy for those who only want to know.
     count: AtomicU64,
 }
 
-impl Part {
+impl NodeFrames {
     fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed) as usize
     }
@@ -63,7 +63,7 @@ impl Part {
 }
 
 pub(crate) struct FreeList {
-    parts: Box<[CachePadded<Part>]>,
+    parts: Box<[CachePadded<NodeFrames>]>,
     nodes: Nodes,
     /// Frames of a part, but perhaps for the last.
     part_size: usize,
@@ -82,7 +82,7 @@ impl FreeList {
     pub(crate) fn new(frames: usize, nodes: Nodes) -> FreeList {
         let part_size = frames.div_ceil(nodes.count());
         let part = |_| {
-            CachePadded::new(Part {
+            CachePadded::new(NodeFrames {
                 free: Spinlock::named("buffer.stock", Vec::with_capacity(part_size)),
                 count: AtomicU64::new(0),
             })
@@ -121,7 +121,7 @@ impl FreeList {
         self.parts.iter().map(|part| self.missing_in(part)).sum()
     }
 
-    fn missing_in(&self, part: &Part) -> usize {
+    fn missing_in(&self, part: &NodeFrames) -> usize {
         (2 * self.low).saturating_sub(part.len())
     }
 
@@ -131,7 +131,7 @@ impl FreeList {
     }
 
     /// The parts in the order in which a thread of `home` asks them.
-    fn from(&self, home: usize) -> impl Iterator<Item = &Part> {
+    fn from(&self, home: usize) -> impl Iterator<Item = &NodeFrames> {
         let (before, after) = self.parts.split_at(home.min(self.parts.len() - 1));
         after.iter().chain(before).map(|part| &**part)
     }

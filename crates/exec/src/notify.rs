@@ -55,7 +55,7 @@ pub struct Letter {
 }
 
 /// Where a notification waits.
-enum Place {
+enum QueuePosition {
     Memory(Notification),
     /// In the file: the channel, then the payload.
     File {
@@ -69,7 +69,7 @@ enum Place {
 struct Waiting {
     notifier: Arc<Queue>,
     bytes: usize,
-    place: Place,
+    place: QueuePosition,
 }
 
 impl Drop for Waiting {
@@ -78,11 +78,11 @@ impl Drop for Waiting {
             .waiting
             .fetch_sub(self.bytes, Ordering::Relaxed);
         match self.place {
-            Place::Memory(_) => {
+            QueuePosition::Memory(_) => {
                 let memory = &self.notifier.in_memory;
                 memory.fetch_sub(self.bytes, Ordering::Relaxed);
             }
-            Place::File { .. } => self.notifier.overflow.lock().give_back(),
+            QueuePosition::File { .. } => self.notifier.overflow.lock().give_back(),
         }
     }
 }
@@ -116,7 +116,7 @@ impl Overflow {
         }
     }
 
-    fn keep(&mut self, directory: &Path, notification: &Notification) -> io::Result<Place> {
+    fn keep(&mut self, directory: &Path, notification: &Notification) -> io::Result<QueuePosition> {
         if self.file.is_none() {
             std::fs::create_dir_all(directory)?;
             self.file = Some(Arc::new(tempfile_in(directory)?));
@@ -134,7 +134,7 @@ impl Overflow {
         file.write_all_at(&text, at)?;
         self.end += text.len() as u64;
         self.wanted += 1;
-        Ok(Place::File {
+        Ok(QueuePosition::File {
             at,
             channel,
             payload,
@@ -176,7 +176,7 @@ impl Queue {
                 tracing::warn!(error = %e, "notifications stay in memory");
             }
             self.in_memory.fetch_add(bytes, Ordering::Relaxed);
-            Place::Memory(notification)
+            QueuePosition::Memory(notification)
         });
         Waiting {
             notifier: self.clone(),
@@ -185,10 +185,10 @@ impl Queue {
         }
     }
 
-    fn read(&self, place: &Place) -> io::Result<Notification> {
+    fn read(&self, place: &QueuePosition) -> io::Result<Notification> {
         let (at, channel, payload) = match place {
-            Place::Memory(notification) => return Ok(notification.clone()),
-            Place::File {
+            QueuePosition::Memory(notification) => return Ok(notification.clone()),
+            QueuePosition::File {
                 at,
                 channel,
                 payload,

@@ -38,12 +38,12 @@ pub struct Places(Mutex<Noted>);
 
 #[derive(Default)]
 struct Noted {
-    by_object: HashMap<Oid, Vec<Place>, FixedState>,
+    by_object: HashMap<Oid, Vec<ObjectLocation>, FixedState>,
     count: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct ObjectLocation {
     root: Tid,
     /// Which note of all this is.
     number: u64,
@@ -56,7 +56,7 @@ impl Places {
         let number = noted.count;
         let places = noted.by_object.entry(oid).or_default();
         places.retain(|place| place.root != root);
-        places.push(Place { root, number });
+        places.push(ObjectLocation { root, number });
     }
 
     /// The newest first.
@@ -71,7 +71,7 @@ impl Places {
     /// # Errors
     /// What reading the heap gives.
     pub fn forget_freed(&self, heap: &Heap) -> Result<()> {
-        let all: Vec<Place> = {
+        let all: Vec<ObjectLocation> = {
             let noted = self.0.lock();
             noted.by_object.values().flatten().copied().collect()
         };

@@ -46,12 +46,12 @@ struct Point {
     object: Option<u64>,
     block: bool,
     action: Option<Box<Action>>,
-    state: Mutex<State>,
+    state: Mutex<ArmedPoints>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ArmedPoints {
     hits: u64,
     held: u64,
     open: bool,
@@ -105,7 +105,7 @@ impl Arm {
             object: self.object,
             block,
             action,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(ArmedPoints::default()),
             changed: Condvar::new(),
         });
         let mut points = DISARMED
@@ -148,7 +148,7 @@ impl FailPoint {
         self.point.changed.notify_all();
     }
 
-    fn wait(&self, n: u64, what: impl Fn(&State) -> u64) {
+    fn wait(&self, n: u64, what: impl Fn(&ArmedPoints) -> u64) {
         let (state, timeout) = self
             .point
             .changed

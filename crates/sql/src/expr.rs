@@ -172,13 +172,13 @@ pub enum Expr {
     /// An array's item by several subscripts, or a slice of it.
     Items {
         array: Box<Expr>,
-        place: Place,
+        place: ValuePart,
         ty: SqlType,
     },
     /// A value with a part of it replaced.
     Replace {
         base: Box<Expr>,
-        place: Place,
+        place: ValuePart,
         value: Box<Expr>,
     },
     /// `ROW(…)`, or a whole row, whose fields have names.
@@ -232,7 +232,7 @@ impl RoutineCall {
 
 /// A part of a value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum ValuePart {
     /// An array's item, by a subscript for each dimension.
     Item(Vec<Expr>),
     /// What lies between subscripts, for each dimension; none: as far as the array goes.
@@ -247,21 +247,21 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ValuePart {
     fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
-            Place::Item(at) => at.iter().for_each(f),
-            Place::Slice { lower, upper } => lower.iter().chain(upper).flatten().for_each(f),
-            Place::Field { .. } => {}
+            ValuePart::Item(at) => at.iter().for_each(f),
+            ValuePart::Slice { lower, upper } => lower.iter().chain(upper).flatten().for_each(f),
+            ValuePart::Field { .. } => {}
         }
     }
     fn for_each_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Place::Item(at) => at.iter_mut().for_each(f),
-            Place::Slice { lower, upper } => {
+            ValuePart::Item(at) => at.iter_mut().for_each(f),
+            ValuePart::Slice { lower, upper } => {
                 lower.iter_mut().chain(upper).flatten().for_each(f);
             }
-            Place::Field { .. } => {}
+            ValuePart::Field { .. } => {}
         }
     }
 }

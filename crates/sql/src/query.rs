@@ -481,14 +481,14 @@ impl CteBody {
         let mut vars: Vec<&Var> = Vec::new();
         for query in self.queries() {
             query.walk(true, &mut |part| match part {
-                walk::Part::Query(query) => {
+                walk::QueryPart::Query(query) => {
                     own.insert(query.output);
                 }
-                walk::Part::Rel(rel) => {
+                walk::QueryPart::Rel(rel) => {
                     own.insert(rel.id);
                 }
-                walk::Part::Expr(Expr::Var(var)) => vars.push(var),
-                walk::Part::Expr(_) => {}
+                walk::QueryPart::Expr(Expr::Var(var)) => vars.push(var),
+                walk::QueryPart::Expr(_) => {}
             });
         }
         vars.retain(|var| !own.contains(&var.rel));

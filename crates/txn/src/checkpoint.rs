@@ -42,7 +42,7 @@ pub(crate) struct Checkpointer {
     urgent: AtomicBool,
     requests: Mutex<Requests>,
     /// Held while one is made.
-    state: Mutex<State>,
+    state: Mutex<CheckpointState>,
 }
 
 /// Checkpoints are numbered as they begin.
@@ -57,7 +57,7 @@ struct Requests {
     wakers: Vec<Waker>,
 }
 
-struct State {
+struct CheckpointState {
     control: Control,
     xact: XactFiles,
     last: Instant,
@@ -71,7 +71,7 @@ impl Checkpointer {
             stop: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
             requests: Mutex::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(CheckpointState {
                 control,
                 xact,
                 last: Instant::now(),

@@ -16,7 +16,7 @@ use throng_sync::{WakerSlot, fetch_span_ahead, thread_index};
 use throng_types::error::{Severity, state};
 use throng_types::{Csn, Error, Result, Xid};
 
-use crate::active::{Form, Place};
+use crate::active::{Form, SessionIndex};
 use crate::clock::SlotId;
 use crate::core::Core;
 use crate::lock::fast::FastWords;
@@ -162,7 +162,7 @@ pub struct SessionEntry {
     newest_seen: AtomicU64,
     pub(crate) slot: SlotId,
     /// Its number among those that a walk asks.
-    pub(crate) place: Place,
+    pub(crate) place: SessionIndex,
     /// Transactions begun: the second half of a virtual transaction id.
     transactions: AtomicU32,
     pub(crate) in_transaction: AtomicU8,

@@ -40,7 +40,7 @@ use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::RecordBuilder;
 
-use crate::active::{Form, Part};
+use crate::active::{Form, IdPurpose};
 use crate::core::Core;
 use crate::lock::held::{LockScope, not_available};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
@@ -290,7 +290,7 @@ impl Txn {
         let top = self
             .top_xid()
             .unwrap_or_else(|| self.assign_top(&mut progress));
-        let xid = self.give_out(Part::Sub);
+        let xid = self.give_out(IdPurpose::Sub);
         self.core().status.set_sub(xid, top);
         progress.subs.push(xid);
         progress.levels.last_mut().expect("not empty").xid = xid;
@@ -299,7 +299,7 @@ impl Txn {
     }
 
     fn assign_top(&self, _progress: &mut Progress) -> Xid {
-        let xid = self.give_out(Part::Top);
+        let xid = self.give_out(IdPurpose::Top);
         // Release: a search for a deadlock that sees the id sees its status.
         self.session.top_xid.store(xid.0, Ordering::Release);
         WRITERS.set(WRITERS.get() + 1);
@@ -309,7 +309,7 @@ impl Txn {
         xid
     }
 
-    fn give_out(&self, part: Part) -> Xid {
+    fn give_out(&self, part: IdPurpose) -> Xid {
         let core = self.core();
         let _sampled = sampled(Structure::TxnBegin);
         core.running.begin(self.session.place, part, || {
@@ -468,7 +468,7 @@ impl Txn {
         progress.levels[level].xid = Xid::NONE;
         self.resume(&progress);
         drop(progress);
-        self.mark_aborted(Part::Sub, &undone, &row_lockers);
+        self.mark_aborted(IdPurpose::Sub, &undone, &row_lockers);
         self.run_aborted(actions);
         self.session.unlock_transaction(locks);
     }
@@ -482,7 +482,7 @@ impl Txn {
         self.current.store(xid.0, Ordering::Relaxed);
     }
 
-    fn mark_aborted(&self, part: Part, xids: &[Xid], row_lockers: &[Xid]) {
+    fn mark_aborted(&self, part: IdPurpose, xids: &[Xid], row_lockers: &[Xid]) {
         let core = self.core();
         if !xids.is_empty() {
             let _sampled = sampled(Structure::TxnEnd);
@@ -784,7 +784,7 @@ impl Txn {
         let mut xids = std::mem::take(&mut progress.subs);
         let row_lockers = std::mem::take(&mut progress.row_lockers);
         xids.extend(self.top_xid());
-        self.mark_aborted(Part::Top, &xids, &row_lockers);
+        self.mark_aborted(IdPurpose::Top, &xids, &row_lockers);
     }
 
     /// What comes after the status says committed.
@@ -886,7 +886,7 @@ impl Drop for Logged {
         let subs = xids.len();
         xids.push(self.xid);
         let ending = sampled(Structure::TxnEnd);
-        let csn = core.running.end(session.place, Part::Top, &xids, || {
+        let csn = core.running.end(session.place, IdPurpose::Top, &xids, || {
             core.status.commit(self.xid, &xids[..subs], || {
                 let csn = core.clock.tick();
                 if let Some(member) = txn.serial.get() {

@@ -47,7 +47,7 @@ pub(crate) struct LogBuffer {
 
 /// Reserved positions, not yet copied. To be handed to [`LogBuffer::copy`].
 #[must_use = "a reservation that is never copied stops the flusher for good"]
-pub(crate) struct Place {
+pub(crate) struct Reservation {
     pub start: u64,
     pub end: u64,
     lane: usize,
@@ -92,14 +92,14 @@ impl LogBuffer {
     /// Phases 1 and 2. `thread`: the calling thread's index; a thread has one reservation at a
     /// time.
     #[inline]
-    pub fn reserve(&self, thread: usize, len: u64) -> Place {
+    pub fn reserve(&self, thread: usize, len: u64) -> Reservation {
         let lane = self.insertion.enter(thread);
         // 1. Release: who sees this bound has seen the bytes copied under the one before.
         let bound = self.tail.load(Ordering::Relaxed);
         self.lanes.get(lane).store(bound, Ordering::Release);
         // 2. Release: who counts this reservation sees the bound. Acquire: keeps `copy` below.
         let start = self.insertion.reserve(&self.tail, len);
-        Place {
+        Reservation {
             start,
             end: start + len,
             lane,
@@ -109,7 +109,7 @@ impl LogBuffer {
     /// Phases 3 and 4. `full(at)` is called, again and again, while the byte at `at` has no room
     /// yet; it sees to it that the flusher works, and waits.
     #[inline]
-    pub fn copy(&self, place: Place, record: &[u8], mut full: impl FnMut(u64)) {
+    pub fn copy(&self, place: Reservation, record: &[u8], mut full: impl FnMut(u64)) {
         debug_assert_eq!(record.len() as u64, place.end - place.start);
         let lane = self.lanes.get(place.lane);
         let mut at = place.start;

@@ -249,11 +249,11 @@ pub struct RecordBuilder {
     /// The first `used` belong to the record being made.
     pages: Vec<(PageId, OpsWriter)>,
     used: usize,
-    state: State,
+    state: RecordState,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum RecordState {
     #[default]
     Empty,
     /// Pages and ops may still be added.
@@ -275,12 +275,12 @@ impl RecordBuilder {
     pub fn pages(&mut self, xid: Xid) {
         self.start(KIND_PAGES);
         self.varint(xid.0);
-        self.state = State::Pages;
+        self.state = RecordState::Pages;
     }
     /// Adds a page; ops name it by the index returned. A page is added once a record.
     pub fn add_page(&mut self, page: PageId) -> usize {
         assert!(
-            self.state == State::Pages,
+            self.state == RecordState::Pages,
             "no record of pages has been started"
         );
         if self.used == self.pages.len() {
@@ -357,8 +357,11 @@ impl RecordBuilder {
     /// # Panics
     /// When nothing was started, or the record is longer than [`MAX_RECORD`].
     pub(crate) fn seal(&mut self) -> &mut [u8] {
-        assert!(self.state != State::Empty, "an empty record was sealed");
-        if self.state == State::Pages {
+        assert!(
+            self.state != RecordState::Empty,
+            "an empty record was sealed"
+        );
+        if self.state == RecordState::Pages {
             put_varint(&mut self.out, self.used as u64);
             for (page, ops) in &self.pages[..self.used] {
                 put_varint(&mut self.out, page.file().0.into());
@@ -367,7 +370,7 @@ impl RecordBuilder {
                 self.out.extend_from_slice(ops.bytes());
             }
         }
-        if self.state != State::Sealed {
+        if self.state != RecordState::Sealed {
             let len = self.out.len();
             assert!(
                 len <= MAX_RECORD,
@@ -376,7 +379,7 @@ impl RecordBuilder {
             let crc = crc_fast::crc32_iscsi(&self.out[RECORD_HEADER..]);
             self.out[0..4].copy_from_slice(&(len as u32).to_le_bytes());
             self.out[4..8].copy_from_slice(&crc.to_le_bytes());
-            self.state = State::Sealed;
+            self.state = RecordState::Sealed;
         }
         &mut self.out
     }
@@ -387,11 +390,11 @@ impl RecordBuilder {
         self.out.resize(RECORD_HEADER, 0);
         self.out.push(kind);
         self.used = 0;
-        self.state = State::Fields;
+        self.state = RecordState::Fields;
     }
     fn ops(&mut self, page: usize) -> &mut OpsWriter {
         assert!(
-            self.state == State::Pages,
+            self.state == RecordState::Pages,
             "ops are added to a record of pages that is not sealed"
         );
         &mut self.pages[..self.used][page].1

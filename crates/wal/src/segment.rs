@@ -79,13 +79,13 @@ pub(crate) struct Segments {
     disk: Arc<dyn Disk>,
     size: u64,
     made: Made,
-    state: Mutex<State>,
+    state: Mutex<SegmentState>,
     changed: Condvar,
     /// Whether `short` is set, for a look without the lock.
     is_short: AtomicBool,
 }
 
-struct State {
+struct SegmentState {
     /// Whole segments that the flusher may write to: the current one and those ahead.
     ready: BTreeMap<u64, Arc<dyn File>>,
     /// The one the flusher writes to.
@@ -133,7 +133,7 @@ impl Segments {
             }
         }
         disk.sync_dir(DIR)?;
-        let state = State {
+        let state = SegmentState {
             ready: BTreeMap::from([(current, file)]),
             current,
             next: current + 1,
@@ -240,7 +240,7 @@ impl Segments {
         }
     }
 
-    fn wait_and_note(&self, state: &mut MutexGuard<'_, State>, flushed: &dyn Fn() -> Lsn) {
+    fn wait_and_note(&self, state: &mut MutexGuard<'_, SegmentState>, flushed: &dyn Fn() -> Lsn) {
         if throng_sync::IS_MODEL {
             // No time passes there.
             self.changed.wait(state);
@@ -255,7 +255,7 @@ impl Segments {
         self.changed.notify_all();
     }
 
-    fn make_next(&self, state: &mut MutexGuard<'_, State>) {
+    fn make_next(&self, state: &mut MutexGuard<'_, SegmentState>) {
         let number = state.next;
         let spare = state.spare.pop();
         let made = MutexGuard::unlocked(state, || self.make_or_reuse(number, spare));

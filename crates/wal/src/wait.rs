@@ -14,9 +14,9 @@ use throng_types::{Error, Lsn, Result};
 
 /// Ready when everything below an LSN is flushed. See [`Wal::flush`](crate::Wal::flush).
 #[must_use = "nothing is waited for until this is awaited"]
-pub struct FlushWait(State);
+pub struct FlushWait(FlushState);
 
-enum State {
+enum FlushState {
     Done(Result<()>),
     New {
         shared: Arc<Shared>,
@@ -34,9 +34,11 @@ impl FlushWait {
     #[inline]
     pub(crate) fn new(shared: &Arc<Shared>, lsn: Lsn) -> FlushWait {
         FlushWait(match outcome(shared, lsn) {
-            Some(done) => State::Done(done),
-            None if lsn.0 > shared.buffer.tail() => State::Done(Err(beyond_the_end(shared, lsn))),
-            None => State::New {
+            Some(done) => FlushState::Done(done),
+            None if lsn.0 > shared.buffer.tail() => {
+                FlushState::Done(Err(beyond_the_end(shared, lsn)))
+            }
+            None => FlushState::New {
                 shared: shared.clone(),
                 lsn,
             },
@@ -86,8 +88,8 @@ impl Future for FlushWait {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match &self.0 {
-            State::Done(done) => Poll::Ready(done.clone()),
-            State::New { shared, lsn } => {
+            FlushState::Done(done) => Poll::Ready(done.clone()),
+            FlushState::New { shared, lsn } => {
                 let (shared, lsn) = (shared.clone(), *lsn);
                 let entered = shared
                     .flush_waiters
@@ -96,7 +98,7 @@ impl Future for FlushWait {
                     Some(ticket) => {
                         shared.want(lsn);
                         let _wait = flush_waiting(lsn);
-                        self.0 = State::Listed {
+                        self.0 = FlushState::Listed {
                             shared,
                             lsn,
                             ticket,
@@ -107,7 +109,7 @@ impl Future for FlushWait {
                     None => self.finish(&shared, lsn),
                 }
             }
-            State::Listed {
+            FlushState::Listed {
                 shared,
                 lsn,
                 ticket,
@@ -132,11 +134,11 @@ fn flush_waiting(lsn: Lsn) -> Waiting {
 impl FlushWait {
     fn finish(&mut self, shared: &Shared, lsn: Lsn) -> Poll<Result<()>> {
         let done = outcome(shared, lsn).expect("a waiter leaves its list when its wait is over");
-        self.0 = State::Done(done.clone());
+        self.0 = FlushState::Done(done.clone());
         Poll::Ready(done)
     }
     fn leave(&mut self) {
-        if let State::Listed { shared, ticket, .. } = &self.0 {
+        if let FlushState::Listed { shared, ticket, .. } = &self.0 {
             shared.flush_waiters.leave(*ticket, || settled(shared));
         }
     }

@@ -4,7 +4,7 @@
 //! evaluation that stops (a subquery that waits for a page, a sequence) is simply done again from
 //! the start when its row is asked for again.
 
-use throng_sql::expr::{ComputedOnce, DomainRules, Expr, Place};
+use throng_sql::expr::{ComputedOnce, DomainRules, Expr, ValuePart};
 use throng_sql::func::{Cast, CastContext, Function, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
@@ -430,19 +430,19 @@ fn subscripts(at: &[Expr], row: &[Datum], cx: &mut Cx) -> Step<Option<Vec<i32>>>
 }
 
 /// An item or a slice of an array; NULL where a subscript is.
-fn items_of(array: &Expr, place: &Place, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn items_of(array: &Expr, place: &ValuePart, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let whole = eval(array, row, cx)?;
     let Datum::Array(whole) = whole else {
         return Ok(Datum::Null);
     };
     match place {
-        Place::Item(at) => {
+        ValuePart::Item(at) => {
             let at = subscripts(at, row, cx)?;
             Ok(at
                 .and_then(|at| whole.get(&at).cloned())
                 .unwrap_or_default())
         }
-        Place::Slice { lower, upper } => {
+        ValuePart::Slice { lower, upper } => {
             let mut bounds = Vec::with_capacity(lower.len());
             for (lower, upper) in lower.iter().zip(upper) {
                 let mut bound = |at: &Option<Expr>| match at {
@@ -459,28 +459,34 @@ fn items_of(array: &Expr, place: &Place, row: &[Datum], cx: &mut Cx) -> Step<Dat
             }
             Ok(replace::taken(&whole, &bounds))
         }
-        Place::Field { .. } => Err(Error::internal("a field of an array").into()),
+        ValuePart::Field { .. } => Err(Error::internal("a field of an array").into()),
     }
 }
 
 /// A value with a part of it replaced.
-fn replaced(base: &Expr, place: &Place, value: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn replaced(
+    base: &Expr,
+    place: &ValuePart,
+    value: &Expr,
+    row: &[Datum],
+    cx: &mut Cx,
+) -> Step<Datum> {
     let element = element_of(base.ty().oid);
     let element = || element.ok_or_else(|| Error::internal("an item of what is no array"));
     let whole = eval(base, row, cx)?;
     let value = eval(value, row, cx)?;
     Ok(match place {
-        Place::Field { index, fields } => {
+        ValuePart::Field { index, fields } => {
             replace::field(&whole, usize::from(*index), fields, value)
         }
-        Place::Item(at) => {
+        ValuePart::Item(at) => {
             let mut subscripts = Vec::with_capacity(at.len());
             for at in at {
                 subscripts.push(assigned_subscript(at, row, cx)?);
             }
             replace::item(&whole, element()?, &subscripts, value)?
         }
-        Place::Slice { lower, upper } => {
+        ValuePart::Slice { lower, upper } => {
             let mut bounds = Vec::with_capacity(lower.len());
             for (lower, upper) in lower.iter().zip(upper) {
                 let mut bound = |at: &Option<Expr>| match at {

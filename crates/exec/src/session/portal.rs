@@ -37,7 +37,7 @@ pub(crate) struct Portal {
     pub shape: Option<Arc<RowShape>>,
     pub kind: CursorKind,
     values: Vec<Datum>,
-    state: State,
+    state: PortalState,
     /// Rows given so far; the current row's number.
     given: u64,
     /// WITH HOLD, and the transaction that made it has committed.
@@ -73,7 +73,7 @@ pub(crate) struct CursorKind {
     pub is_cursor: bool,
 }
 
-enum State {
+enum PortalState {
     Ready,
     Running(Pooled<Run>),
     /// Rows are kept, all of them or those read so far: of SCROLL, of WITH HOLD once its
@@ -96,15 +96,15 @@ impl Portal {
     }
 
     /// The same; what it had open is for the caller to drop.
-    fn give_up(&mut self) -> (State, Option<Using>) {
-        let state = std::mem::replace(&mut self.state, State::Failed);
+    fn give_up(&mut self) -> (PortalState, Option<Using>) {
+        let state = std::mem::replace(&mut self.state, PortalState::Failed);
         (state, self.using.take())
     }
 
     /// 55000 of one that an error ended.
     pub fn must_run(&self, name: &str) -> Result<()> {
         match self.state {
-            State::Failed => Err(cannot_run(name)),
+            PortalState::Failed => Err(cannot_run(name)),
             _ => Ok(()),
         }
     }
@@ -123,7 +123,7 @@ impl Portal {
     /// Notes where it stands, of rows that are kept.
     fn note_current(&mut self) -> Result<()> {
         self.last.clear();
-        if let (State::Stored(stored), Some(_)) = (&mut self.state, &self.places)
+        if let (PortalState::Stored(stored), Some(_)) = (&mut self.state, &self.places)
             && let Some(row) = stored.current()?
         {
             self.last.extend_from_slice(row);
@@ -132,16 +132,16 @@ impl Portal {
     }
 
     fn is_stored(&self) -> bool {
-        matches!(self.state, State::Stored(_))
+        matches!(self.state, PortalState::Stored(_))
     }
 
     /// WITH HOLD, and its transaction is yet to commit.
     fn is_to_be_held(&self) -> bool {
         let is_there = match &self.state {
-            State::Running(_) => false,
-            State::Stored(stored) => stored.rest.is_none(),
-            State::Done => self.again.is_none(),
-            State::Ready | State::Failed => true,
+            PortalState::Running(_) => false,
+            PortalState::Stored(stored) => stored.rest.is_none(),
+            PortalState::Done => self.again.is_none(),
+            PortalState::Ready | PortalState::Failed => true,
         };
         self.kind.hold && !self.outlives && !is_there
     }
@@ -301,7 +301,7 @@ impl Session {
             shape,
             kind: CursorKind::default(),
             values,
-            state: State::Ready,
+            state: PortalState::Ready,
             given: 0,
             outlives: false,
             level,
@@ -321,16 +321,16 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         if let Some(prepared) = portal.prepared.clone()
-            && matches!(portal.state, State::Ready)
+            && matches!(portal.state, PortalState::Ready)
         {
             let known = prepared.known();
             let Some(statement) = &known.statement else {
-                portal.state = State::Done;
+                portal.state = PortalState::Done;
                 client.empty_query();
                 return Ok(());
             };
             if !is_data(statement) {
-                portal.state = State::Done;
+                portal.state = PortalState::Done;
                 if let Some(command) = Command::of_transaction(statement) {
                     return self.run_command(command, &known.sql, client).await;
                 }
@@ -365,14 +365,14 @@ impl Session {
         let run = self.start(plan, std::mem::take(&mut portal.values), Rows::Given)?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
-        portal.state = State::Running(Pooled::new(|| run));
+        portal.state = PortalState::Running(Pooled::new(|| run));
         Ok(())
     }
 
     /// Starts the portal that Bind made of a query and Execute has not met yet: FETCH and MOVE may
     /// be the first to.
     pub(super) async fn start_if_ready(&mut self, name: &str) -> Result<()> {
-        let is_ready = |p: &Portal| matches!(p.state, State::Ready);
+        let is_ready = |p: &Portal| matches!(p.state, PortalState::Ready);
         if !self.portals.borrow().get(name).is_some_and(is_ready) {
             return Ok(());
         }
@@ -398,7 +398,7 @@ impl Session {
 
     fn tag_of(&self, portal: &Portal) -> StatementTag {
         match &portal.state {
-            State::Running(run) => run.execution.plan().tag,
+            PortalState::Running(run) => run.execution.plan().tag,
             _ => StatementTag::Select,
         }
     }
@@ -410,15 +410,17 @@ impl Session {
         limit: u64,
         client: &mut dyn Client,
     ) -> Result<Advance> {
-        if let State::Stored(stored) = &portal.state {
+        if let PortalState::Stored(stored) = &portal.state {
             let needed = usize::try_from(limit).unwrap_or(usize::MAX);
             let needed = stored.at.saturating_add(needed);
             self.keep_more(portal, needed, client).await?;
         }
         match &mut portal.state {
-            State::Failed => Err(Error::internal("a portal that failed was asked for rows")),
-            State::Ready | State::Done => Ok(Advance::Complete(tag(StatementTag::Select, 0))),
-            State::Running(run) => {
+            PortalState::Failed => Err(Error::internal("a portal that failed was asked for rows")),
+            PortalState::Ready | PortalState::Done => {
+                Ok(Advance::Complete(tag(StatementTag::Select, 0)))
+            }
+            PortalState::Running(run) => {
                 let statement = run.execution.plan().tag;
                 let shape = portal.shape.as_deref();
                 let ran = match portal.places {
@@ -436,14 +438,16 @@ impl Session {
                     }
                     return Ok(Advance::Suspended);
                 }
-                if let State::Running(run) = std::mem::replace(&mut portal.state, State::Done) {
+                if let PortalState::Running(run) =
+                    std::mem::replace(&mut portal.state, PortalState::Done)
+                {
                     let (values, using) = run.into_inner().end();
                     VALUES.with(|rooms| rooms.give_back(values));
                     portal.using = portal.kind.is_cursor.then_some(using);
                 }
                 Ok(Advance::Complete(tag(statement, ran.rows)))
             }
-            State::Stored(stored) => {
+            PortalState::Stored(stored) => {
                 let left = stored.rows.len() - stored.at.min(stored.rows.len());
                 let count = usize::try_from(limit).unwrap_or(usize::MAX).min(left);
                 let from = stored.at;
@@ -486,7 +490,7 @@ impl Session {
 
     /// Runs a portal to its end, keeping its rows.
     async fn store_rows(&self, portal: &mut Portal, client: &mut dyn Client) -> Result<()> {
-        let State::Running(run) = &mut portal.state else {
+        let PortalState::Running(run) = &mut portal.state else {
             return Ok(());
         };
         let statement = run.execution.plan().tag;
@@ -499,11 +503,11 @@ impl Session {
             .run_to(run, portal.shape.as_deref(), u64::MAX, &mut collect)
             .await?;
         let done = (statement != StatementTag::Select).then(|| tag(statement, ran.rows));
-        let stored = State::Stored(Stored {
+        let stored = PortalState::Stored(Stored {
             tag: done,
             ..Stored::of(rows)
         });
-        if let State::Running(run) = std::mem::replace(&mut portal.state, stored) {
+        if let PortalState::Running(run) = std::mem::replace(&mut portal.state, stored) {
             portal.using = Some(run.into_inner().end().1);
         }
         Ok(())
@@ -521,7 +525,7 @@ impl Session {
         needed: usize,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let State::Stored(stored) = &mut portal.state else {
+        let PortalState::Stored(stored) = &mut portal.state else {
             return Ok(());
         };
         let Some(run) = &mut stored.rest else {
@@ -583,7 +587,7 @@ impl Session {
         }
         self.store_rows(portal, &mut client).await?;
         let given = portal.given;
-        if let State::Stored(stored) = &mut portal.state {
+        if let PortalState::Stored(stored) = &mut portal.state {
             stored.before = given;
         }
         Ok(())
@@ -671,11 +675,11 @@ impl Session {
         let run = Pooled::new(|| run);
         let state = match backwards && !reads_backwards {
             // Its plan may not give the same again.
-            true => State::Stored(Stored {
+            true => PortalState::Stored(Stored {
                 rest: Some(run),
                 ..Stored::of(self.row_store())
             }),
-            false => State::Running(run),
+            false => PortalState::Running(run),
         };
         let portal = Pooled::new(|| Portal {
             sql: sql.into(),
@@ -788,14 +792,14 @@ impl Session {
         let Some(again) = portal.again.take() else {
             return Ok(false);
         };
-        let ended = matches!(portal.state, State::Done);
+        let ended = matches!(portal.state, PortalState::Done);
         let given = usize::try_from(portal.given).unwrap_or(usize::MAX - 1);
         let work_mem = self.work_mem();
         let using = self.in_use.hold(Held::Plan(again.plan.clone()));
         let run = Run::again(again.plan, again.params, again.snapshot, work_mem, using);
-        portal.state = State::Running(Pooled::new(|| run));
+        portal.state = PortalState::Running(Pooled::new(|| run));
         self.store_rows(portal, client).await?;
-        if let State::Stored(stored) = &mut portal.state {
+        if let PortalState::Stored(stored) = &mut portal.state {
             stored.at = given + usize::from(ended);
         }
         Ok(true)
@@ -824,7 +828,7 @@ impl Session {
         moving: bool,
         client: &mut dyn Client,
     ) -> Result<u64> {
-        let State::Stored(stored) = &portal.state else {
+        let PortalState::Stored(stored) = &portal.state else {
             return Ok(0);
         };
         let direction = match direction {
@@ -836,7 +840,7 @@ impl Session {
         };
         let needed = stored.needed(direction);
         self.keep_more(portal, needed, client).await?;
-        let State::Stored(stored) = &mut portal.state else {
+        let PortalState::Stored(stored) = &mut portal.state else {
             return Ok(0);
         };
         let backward = match direction {

@@ -17,7 +17,8 @@ use throng_types::{Datum, Error, Oid, Result, Tid};
 use super::conflict::{self, Settled};
 use super::foreign::ForeignKeys;
 use super::partition::{
-    LeafOf, Place, Places, complete_leaf, leaf_or_error, must_take, place_of, still_takes,
+    LeafOf, WriteTarget, WriteTargets, complete_leaf, leaf_or_error, must_take, place_of,
+    still_takes,
 };
 use super::trigger::{Named, Triggers};
 use super::{Context, Target, check_views, complete_row, give, insert_row, push_system};
@@ -104,7 +105,7 @@ impl Arrivals<'_> {
     pub async fn stored(
         &self,
         execution: &mut Execution,
-        place: &mut Place,
+        place: &mut WriteTarget,
         (own, row): (&[Datum], &[Datum]),
         tid: Tid,
         cx: &Context<'_>,
@@ -126,10 +127,10 @@ pub(super) async fn insert(
     let alone = execution.writes_once();
     let arbiters = node.on_conflict.as_ref().map_or(&[][..], |c| &c.arbiters);
     let mut whole = match routing {
-        None => Some(Place::of(&node.table, arbiters, alone, cx)?),
+        None => Some(WriteTarget::of(&node.table, arbiters, alone, cx)?),
         Some(_) => None,
     };
-    let mut leaves = Places::default();
+    let mut leaves = WriteTargets::default();
     let triggers = match &whole {
         Some(place) => place.target.triggers.clone(),
         None => Triggers::of(&node.table, cx)?,

@@ -28,7 +28,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::arrival::{push_new, set_by};
-use super::partition::{LeafOf, Place, complete_leaf, leaf_or_error, place_of, read_row};
+use super::partition::{LeafOf, WriteTarget, complete_leaf, leaf_or_error, place_of, read_row};
 use super::row::{conflict_with, enter_unless, is_unique_for};
 use super::trigger::{self, Named, Updated};
 use super::{Context, Target, check_views, complete_row, evaluate, store_row, store_update};
@@ -66,7 +66,7 @@ impl Upsert<'_> {
     pub async fn settle(
         &self,
         execution: &mut Execution,
-        place: &mut Place,
+        place: &mut WriteTarget,
         cx: &Context<'_>,
     ) -> Result<Settled> {
         let arbiters = arbiters(&place.target, &place.arbiters)?;
@@ -101,7 +101,7 @@ impl Upsert<'_> {
     async fn update(
         &self,
         execution: &mut Execution,
-        place: &mut Place,
+        place: &mut WriteTarget,
         existing: Tid,
         cx: &Context<'_>,
     ) -> Result<Option<Settled>> {

@@ -65,20 +65,20 @@ struct Modes {
 /// The checks of one transaction.
 #[derive(Default)]
 pub struct Deferred {
-    state: RefCell<State>,
+    state: RefCell<DeferredState>,
     /// AFTER triggers of statements under way.
     pub triggers: Queue,
 }
 
 #[derive(Default)]
-struct State {
+struct DeferredState {
     modes: Modes,
     /// For the end of the statement.
     now: Vec<Pending>,
     later: Vec<Pending>,
 }
 
-impl State {
+impl DeferredState {
     /// Nothing was said or is due.
     fn is_fresh(&self) -> bool {
         let said = self.modes.all.is_some() || !self.modes.each.is_empty();
@@ -207,7 +207,7 @@ impl Deferred {
     pub fn clear(&mut self) {
         let state = self.state.get_mut();
         if !state.is_fresh() {
-            *state = State::default();
+            *state = DeferredState::default();
         }
         self.triggers.cut(0);
     }

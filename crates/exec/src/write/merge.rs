@@ -24,7 +24,9 @@ use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 
 use super::arrival::{Arrivals, Routed, own_row};
 use super::foreign::ForeignKeys;
-use super::partition::{Change, Goal, Place, Places, member_of, must_fit, put, read_row, top_row};
+use super::partition::{
+    Change, Goal, WriteTarget, WriteTargets, member_of, must_fit, put, read_row, top_row,
+};
 use super::target_row::taken_out;
 use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
 use super::{
@@ -47,7 +49,7 @@ enum Met {
 struct Merging<'a, 'b> {
     node: &'a MergeNode,
     /// By the place of a table among all of the family; without one the target is the first.
-    places: Places,
+    places: WriteTargets,
     alone: bool,
     cx: &'a Context<'b>,
     count: u64,
@@ -85,7 +87,7 @@ pub(super) async fn run(
         node,
         set: &set,
         named: &named,
-        places: Places::default(),
+        places: WriteTargets::default(),
         alone: execution.writes_once(),
         cx,
         count: 0,
@@ -147,7 +149,7 @@ fn second_time() -> Error {
 
 impl Merging<'_, '_> {
     /// Where rows of one of the family's tables are written.
-    fn place(&mut self, of: usize) -> Result<&mut Place> {
+    fn place(&mut self, of: usize) -> Result<&mut WriteTarget> {
         let node = self.node;
         let member = node.family.as_ref().and_then(|f| f.members.get(of));
         let (at, table) = match member {
@@ -158,7 +160,7 @@ impl Merging<'_, '_> {
     }
 
     /// Where new rows are written.
-    fn place_for(&mut self, routed: &Routed) -> Result<&mut Place> {
+    fn place_for(&mut self, routed: &Routed) -> Result<&mut WriteTarget> {
         match (routed, &self.node.routing) {
             (Some((leaf, _)), Some(routing)) => {
                 let table = &routing.tree.leaves[*leaf];

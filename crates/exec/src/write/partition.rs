@@ -304,22 +304,22 @@ pub async fn must_take(
 }
 
 /// A table that rows are written to.
-pub(super) struct Place {
+pub(super) struct WriteTarget {
     pub target: Rc<Target>,
     pub keys: ForeignKeys,
     /// Which of its indexes decide about a conflict.
     pub arbiters: Vec<Oid>,
 }
 
-impl Place {
+impl WriteTarget {
     /// `arbiters`: the indexes of the table that the statement names which decide about a conflict.
     pub fn of(
         table: &std::sync::Arc<TableDef>,
         arbiters: &[Oid],
         alone: bool,
         cx: &Context<'_>,
-    ) -> Result<Place> {
-        Ok(Place {
+    ) -> Result<WriteTarget> {
+        Ok(WriteTarget {
             target: Rc::new(Target::of(table, cx)?),
             keys: ForeignKeys::new(table, cx)?.beside_others(alone),
             arbiters: own_arbiters(table, arbiters, cx)?,
@@ -329,9 +329,9 @@ impl Place {
 
 /// Those in use, by their place among the leaves or members.
 #[derive(Default)]
-pub(super) struct Places(BTreeMap<usize, Place>);
+pub(super) struct WriteTargets(BTreeMap<usize, WriteTarget>);
 
-impl Places {
+impl WriteTargets {
     pub fn get(
         &mut self,
         at: usize,
@@ -339,10 +339,10 @@ impl Places {
         arbiters: &[Oid],
         alone: bool,
         cx: &Context<'_>,
-    ) -> Result<&mut Place> {
+    ) -> Result<&mut WriteTarget> {
         match self.0.entry(at) {
             Entry::Occupied(place) => Ok(place.into_mut()),
-            Entry::Vacant(free) => Ok(free.insert(Place::of(table, arbiters, alone, cx)?)),
+            Entry::Vacant(free) => Ok(free.insert(WriteTarget::of(table, arbiters, alone, cx)?)),
         }
     }
 
@@ -477,7 +477,7 @@ pub(super) async fn update(
         set: &set,
         named: &named,
     };
-    let mut places = Places::default();
+    let mut places = WriteTargets::default();
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -571,7 +571,7 @@ pub(super) struct Stored {
 pub(super) async fn put(
     execution: &mut Execution,
     cx: &Context<'_>,
-    places: &mut Places,
+    places: &mut WriteTargets,
     goal: &Goal<'_>,
     change: Change<'_>,
     turn: &mut RowTurn<'_>,
@@ -753,7 +753,7 @@ pub(super) async fn delete(
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {
     let alone = execution.writes_once();
-    let mut places = Places::default();
+    let mut places = WriteTargets::default();
     let named = Named::begin_over(&node.table, &[fires::DELETE], &[], cx).await?;
     let mut input = Row::new();
     let mut count = 0;

@@ -197,7 +197,7 @@ pub fn drive_watched(
     let barrier = Barrier::new(threads);
     let failed_early = AtomicBool::new(false);
     let share = |thread: usize| (thread..plan.clients).step_by(threads);
-    let results: Vec<Result<Option<Part>>> = std::thread::scope(|scope| {
+    let results: Vec<Result<Option<ThreadResult>>> = std::thread::scope(|scope| {
         let spawned: Vec<_> = (0..threads)
             .map(|thread| {
                 let crew = Crew {
@@ -250,7 +250,7 @@ fn kinds(workload: &dyn Workload) -> Vec<Kind> {
 }
 
 /// What one thread measured.
-struct Part {
+struct ThreadResult {
     kinds: Vec<Kind>,
     /// Client numbers and their transactions.
     per_client: Vec<(usize, u64)>,
@@ -261,7 +261,7 @@ struct Part {
     elapsed: Duration,
 }
 
-impl Part {
+impl ThreadResult {
     fn fail(&mut self, trouble: &Trouble) {
         let class = trouble.class();
         match self.failures.get_mut(class.as_ref()) {
@@ -309,7 +309,7 @@ struct Crew<'a> {
 
 impl Crew<'_> {
     /// Nothing if another thread could not connect, which then says why.
-    fn run(self, numbers: Vec<usize>) -> Result<Option<Part>> {
+    fn run(self, numbers: Vec<usize>) -> Result<Option<ThreadResult>> {
         let connected = Reactor::new()
             .map_err(Trouble::from)
             .and_then(|reactor| Ok((self.connect(&reactor, numbers.len())?, reactor)));
@@ -328,7 +328,7 @@ impl Crew<'_> {
             from: start + self.plan.warm_up,
             to: start + self.plan.warm_up + self.plan.window,
         };
-        let part = Rc::new(RefCell::new(Part {
+        let part = Rc::new(RefCell::new(ThreadResult {
             kinds: kinds(self.workload),
             per_client: numbers.iter().map(|n| (*n, 0)).collect(),
             retries: 0,
@@ -412,7 +412,7 @@ impl Window {
 struct Turn<'a> {
     crew: Crew<'a>,
     window: Window,
-    part: Rc<RefCell<Part>>,
+    part: Rc<RefCell<ThreadResult>>,
     /// Among the thread's clients, and among all.
     place: usize,
     number: usize,

@@ -95,7 +95,7 @@ pub type Row = Vec<Option<String>>;
 
 /// One thing that an answer consists of.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum AnswerPart {
     Columns(Vec<Column>),
     Row(Row),
     Copied(String),
@@ -108,7 +108,7 @@ pub enum Part {
 /// All that a query brought up to ReadyForQuery.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    pub parts: Vec<Part>,
+    pub parts: Vec<AnswerPart>,
 }
 
 impl Answer {
@@ -116,7 +116,7 @@ impl Answer {
         self.parts
             .iter()
             .filter_map(|p| {
-                if let Part::Row(row) = p {
+                if let AnswerPart::Row(row) = p {
                     Some(row)
                 } else {
                     None
@@ -136,7 +136,9 @@ impl Answer {
 
     pub fn error(&self) -> Option<&Report> {
         self.parts.iter().find_map(|p| match p {
-            Part::Report(r) if !matches!(r.severity.as_str(), "NOTICE" | "WARNING" | "INFO") => {
+            AnswerPart::Report(r)
+                if !matches!(r.severity.as_str(), "NOTICE" | "WARNING" | "INFO") =>
+            {
                 Some(r)
             }
             _ => None,
@@ -149,7 +151,7 @@ impl Answer {
     }
 
     pub fn closed(&self) -> bool {
-        self.parts.contains(&Part::Closed)
+        self.parts.contains(&AnswerPart::Closed)
     }
 }
 
@@ -273,7 +275,7 @@ impl Client {
             match self.receive(left)? {
                 Received::Nothing => return Ok(None),
                 Received::End => {
-                    self.answer.parts.push(Part::Closed);
+                    self.answer.parts.push(AnswerPart::Closed);
                     return Ok(Some(std::mem::take(&mut self.answer)));
                 }
                 Received::Message(message) => {
@@ -323,16 +325,19 @@ impl Client {
     fn take(&mut self, message: Message) -> io::Result<bool> {
         let Message { tag, body } = message;
         match tag {
-            b'T' => self.answer.parts.push(Part::Columns(columns(&body))),
-            b'D' => self.answer.parts.push(Part::Row(row(&body))),
-            b'C' => self.answer.parts.push(Part::Complete(cstr(&body).0)),
-            b'I' => self.answer.parts.push(Part::Complete("(empty)".to_owned())),
-            b'E' | b'N' => self.answer.parts.push(Part::Report(report(&body))),
+            b'T' => self.answer.parts.push(AnswerPart::Columns(columns(&body))),
+            b'D' => self.answer.parts.push(AnswerPart::Row(row(&body))),
+            b'C' => self.answer.parts.push(AnswerPart::Complete(cstr(&body).0)),
+            b'I' => self
+                .answer
+                .parts
+                .push(AnswerPart::Complete("(empty)".to_owned())),
+            b'E' | b'N' => self.answer.parts.push(AnswerPart::Report(report(&body))),
             b'd' => {
                 let line = String::from_utf8_lossy(&body)
                     .trim_end_matches('\n')
                     .to_owned();
-                self.answer.parts.push(Part::Copied(line));
+                self.answer.parts.push(AnswerPart::Copied(line));
             }
             b'G' => {
                 let data = std::mem::take(&mut self.copy_data);

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rand::Rng;
 
-use crate::client::{Address, Client, Part};
+use crate::client::{Address, AnswerPart, Client};
 use crate::server::{Home, Server};
 
 const ACCOUNTS: i64 = 200;
@@ -110,7 +110,9 @@ fn transfers(address: &Address, ids: &AtomicUsize, told: &Acknowledged) -> std::
         }
         assert!(done.error().is_none(), "transfer {id}: {:?}", done.parts);
         // An error on the way makes COMMIT a rollback.
-        let committed = done.parts.contains(&Part::Complete("COMMIT".to_owned()));
+        let committed = done
+            .parts
+            .contains(&AnswerPart::Complete("COMMIT".to_owned()));
         assert!(committed, "transfer {id}: {:?}", done.parts);
         told.transfers.lock().expect("not poisoned").insert(id);
         told.count.fetch_add(1, Ordering::Relaxed);

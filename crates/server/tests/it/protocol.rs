@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, PATIENCE, Part, Received, framed, startup_packet};
+use crate::client::{AnswerPart, Client, PATIENCE, Received, framed, startup_packet};
 use crate::server::{Home, Server};
 
 /// One server for the tests that break nothing but their own connection.
@@ -522,7 +522,7 @@ fn pieces_and_batches() {
         assert_eq!(answer.rows().len(), 2);
         assert_eq!(answer.code(), "22012");
         let empty = client.query("").expect("an answer");
-        assert_eq!(empty.parts, [Part::Complete("(empty)".to_owned())]);
+        assert_eq!(empty.parts, [AnswerPart::Complete("(empty)".to_owned())]);
         // All statements of one message are one transaction.
         client
             .query("create table t (v int); insert into t values (1); select 1/0")
@@ -614,7 +614,7 @@ fn copied_lines_need_no_last_line_break() {
             let answer = answer.expect("an answer");
             assert_eq!(
                 answer.parts.last(),
-                Some(&Part::Complete(copied.to_owned()))
+                Some(&AnswerPart::Complete(copied.to_owned()))
             );
         }
         assert_eq!(client.run("select sum(v) from t").value(), "10");

@@ -9,7 +9,7 @@
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
-use crate::client::{Address, Answer, Client, Part, Report};
+use crate::client::{Address, Answer, AnswerPart, Client, Report};
 use crate::server::{Home, Server};
 
 /// The server that scripts run against.
@@ -109,13 +109,13 @@ pub enum Detail {
 pub fn render(answer: &Answer, detail: Detail) -> Vec<String> {
     let parts = &answer.parts;
     // Whether columns were described before a row could not be made is the planner's affair.
-    let fails_at_once = |i: usize| matches!(parts.get(i + 1), Some(Part::Report(_)));
+    let fails_at_once = |i: usize| matches!(parts.get(i + 1), Some(AnswerPart::Report(_)));
     parts
         .iter()
         .enumerate()
         .flat_map(|(i, part)| match part {
-            Part::Columns(_) if fails_at_once(i) => Vec::new(),
-            Part::Columns(columns) => {
+            AnswerPart::Columns(_) if fails_at_once(i) => Vec::new(),
+            AnswerPart::Columns(columns) => {
                 let name = |c: &crate::client::Column| match detail {
                     Detail::Full => format!("{}:{}", c.name, type_name(c.type_oid)),
                     Detail::Terse => c.name.clone(),
@@ -125,8 +125,8 @@ pub fn render(answer: &Answer, detail: Detail) -> Vec<String> {
                     columns.iter().map(name).collect::<Vec<_>>().join("|")
                 )]
             }
-            Part::Row(row) if row.is_empty() => vec!["()".to_owned()],
-            Part::Row(row) => {
+            AnswerPart::Row(row) if row.is_empty() => vec!["()".to_owned()],
+            AnswerPart::Row(row) => {
                 let value = |v: &Option<String>| match v.as_deref() {
                     None => "NULL".to_owned(),
                     Some("") => "''".to_owned(),
@@ -134,10 +134,10 @@ pub fn render(answer: &Answer, detail: Detail) -> Vec<String> {
                 };
                 vec![row.iter().map(value).collect::<Vec<_>>().join("|")]
             }
-            Part::Copied(line) => vec![format!("> {}", line.replace('\n', "\\n"))],
-            Part::Complete(tag) => vec![tag.clone()],
-            Part::Report(report) => told(report, detail),
-            Part::Closed => vec!["closed".to_owned()],
+            AnswerPart::Copied(line) => vec![format!("> {}", line.replace('\n', "\\n"))],
+            AnswerPart::Complete(tag) => vec![tag.clone()],
+            AnswerPart::Report(report) => told(report, detail),
+            AnswerPart::Closed => vec!["closed".to_owned()],
         })
         .collect()
 }

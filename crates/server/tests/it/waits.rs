@@ -32,7 +32,7 @@ fn rows(client: &mut Client, from: &str) -> Vec<Found> {
         .parts
         .iter()
         .find_map(|part| match part {
-            crate::client::Part::Columns(columns) => {
+            crate::client::AnswerPart::Columns(columns) => {
                 Some(columns.iter().map(|c| c.name.clone()).collect())
             }
             _ => None,

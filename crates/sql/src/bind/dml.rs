@@ -861,7 +861,7 @@ impl Binder<'_> {
 /// The columns an INSERT names; several parts of one may be named.
 pub(super) fn named_columns(
     names: &[(String, Pos)],
-    parts: &[Vec<ast::Part>],
+    parts: &[Vec<ast::TargetPart>],
     target: &WriteTarget,
 ) -> Result<Vec<(u16, Pos)>> {
     let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(names.len());
@@ -926,12 +926,12 @@ fn written_columns(ast: &ast::Insert, columns: &[(u16, Pos)]) -> Vec<(u16, Pos)>
 }
 
 /// DEFAULT is for whole columns.
-fn part_is_given(value: &ast::Expr, part: &[ast::Part], pos: Pos) -> Result<()> {
+fn part_is_given(value: &ast::Expr, part: &[ast::TargetPart], pos: Pos) -> Result<()> {
     if !matches!(value.node, Node::Default) {
         return Ok(());
     }
     let message = match part.first() {
-        Some(ast::Part::Field(..)) => "cannot set a subfield to DEFAULT",
+        Some(ast::TargetPart::Field(..)) => "cannot set a subfield to DEFAULT",
         _ => "cannot set an array element to DEFAULT",
     };
     Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1))

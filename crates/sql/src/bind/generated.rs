@@ -24,7 +24,7 @@ use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var, system};
 use crate::func::{CastContext, EvalContext, Volatility};
 use crate::plan::is_immutable_cast;
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{Body, BoundQuery, Check, CheckOf, CteBody, FromItem, JoinKind, QueryKind};
 use throng_syntax::parse::{self, ast};
 
@@ -350,7 +350,7 @@ impl Binder<'_> {
         let mut nullable = Vec::new();
         each_query(bound, &mut |kind| nullable_entries(kind, &mut nullable));
         bound.walk_all(&mut |part| {
-            if let PartMut::Query(query) = part
+            if let QueryPartMut::Query(query) = part
                 && let Body::Select(select) = &query.body
             {
                 select
@@ -375,7 +375,7 @@ impl Binder<'_> {
 }
 
 impl BoundQuery {
-    fn walk_all(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+    fn walk_all(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
         self.kind.walk_mut(f);
         for cte in &mut self.ctes {
             match &mut cte.body {
@@ -455,15 +455,17 @@ fn value_of<'v>(expr: &Expr, values: &'v [(RelId, i16, Expr)]) -> Option<&'v Exp
     found.map(|(.., value)| value)
 }
 
-fn replace(part: PartMut<'_>, values: &[(RelId, i16, Expr)]) {
+fn replace(part: QueryPartMut<'_>, values: &[(RelId, i16, Expr)]) {
     match part {
-        PartMut::Expr(expr) => {
+        QueryPartMut::Expr(expr) => {
             if let Some(value) = value_of(expr, values) {
                 *expr = value.clone();
             }
         }
         // A WITH asks for variables, not for what is made of them.
-        PartMut::Query(query) if query.outside.iter().any(|e| value_of(e, values).is_some()) => {
+        QueryPartMut::Query(query)
+            if query.outside.iter().any(|e| value_of(e, values).is_some()) =>
+        {
             let mut outside: Vec<Expr> = Vec::new();
             for asked in std::mem::take(&mut query.outside) {
                 match value_of(&asked, values) {
@@ -482,7 +484,7 @@ fn replace(part: PartMut<'_>, values: &[(RelId, i16, Expr)]) {
 /// `tableoid` of a row being written is a constant.
 fn own_oid(mut expr: Expr, table: Oid) -> Expr {
     expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(expr) = part
+        if let QueryPartMut::Expr(expr) = part
             && matches!(expr, Expr::Var(var) if var.column == system::TABLEOID)
         {
             *expr = Expr::Const(Datum::Oid(table.0), SqlType::OID);

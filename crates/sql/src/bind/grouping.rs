@@ -353,9 +353,9 @@ impl Binder<'_> {
         select.from.iter().for_each(|item| item.rels(&mut local));
         let mut add: Vec<Expr> = Vec::new();
         let mut keys: Vec<Oid> = Vec::new();
-        let mut bad: Option<(Var, Place)> = None;
+        let mut bad: Option<(Var, UngroupedIn)> = None;
         {
-            let mut look = |e: &Expr, place: Place| {
+            let mut look = |e: &Expr, place: UngroupedIn| {
                 ungrouped(e, place, &select.group_by, &mut |var, place| {
                     if !local.contains(&var.rel) || bad.is_some() {
                         return;
@@ -372,10 +372,12 @@ impl Binder<'_> {
             // Aggregates of this query that stand in subqueries.
             for e in &select.lifted {
                 if let Expr::Aggregate(agg) = e {
-                    agg.direct.iter().for_each(|e| look(e, Place::Subquery));
+                    agg.direct
+                        .iter()
+                        .for_each(|e| look(e, UngroupedIn::Subquery));
                 }
             }
-            let mut check = |e: &Expr| look(e, Place::Query);
+            let mut check = |e: &Expr| look(e, UngroupedIn::Query);
             select.targets.iter().for_each(|t| check(&t.expr));
             select.having.iter().for_each(&mut check);
             for window in &select.windows {
@@ -409,7 +411,7 @@ impl Binder<'_> {
             (Some(table), None) => format!("{}.?", table.name),
             _ => "?column?".to_string(),
         };
-        let message = match met == Place::Subquery {
+        let message = match met == UngroupedIn::Subquery {
             true => format!("subquery uses ungrouped column \"{name}\" from outer query"),
             false => format!(
                 "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
@@ -422,7 +424,7 @@ impl Binder<'_> {
             .find(is_it)
             .or_else(|| self.seen.iter().find(is_it));
         let mut error = Error::new(state::GROUPING_ERROR, message);
-        if met == Place::Direct {
+        if met == UngroupedIn::Direct {
             error = error.detail(
                 "Direct arguments of an ordered-set aggregate must use only grouped columns.",
             );
@@ -450,7 +452,7 @@ impl Binder<'_> {
 
 /// Where an ungrouped column was met.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum UngroupedIn {
     Query,
     Subquery,
     /// A direct argument, which is the same for the whole group and must not depend on the row.
@@ -458,20 +460,25 @@ enum Place {
 }
 
 /// Variables outside aggregates and grouping expressions, and where they stand.
-fn ungrouped(expr: &Expr, place: Place, group_by: &[Expr], f: &mut dyn FnMut(&Var, Place)) {
+fn ungrouped(
+    expr: &Expr,
+    place: UngroupedIn,
+    group_by: &[Expr],
+    f: &mut dyn FnMut(&Var, UngroupedIn),
+) {
     if group_by.contains(expr) {
         return;
     }
     match expr {
         Expr::Aggregate(agg) => {
             let direct = agg.direct.iter();
-            direct.for_each(|e| ungrouped(e, Place::Direct, group_by, f));
+            direct.for_each(|e| ungrouped(e, UngroupedIn::Direct, group_by, f));
         }
         Expr::Var(var) => f(var, place),
         Expr::Subquery(sub) => {
             sub.query.for_each_var(&mut |var| {
                 if !group_by.contains(&Expr::Var(var.clone())) {
-                    f(var, Place::Subquery)
+                    f(var, UngroupedIn::Subquery)
                 }
             });
             expr.for_each_child(&mut |e| ungrouped(e, place, group_by, f));

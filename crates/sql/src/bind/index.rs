@@ -132,9 +132,9 @@ pub fn same_term(a: &Expr, b: &Expr) -> bool {
 }
 
 /// A part of an index, as messages call it.
-type Part = &'static str;
-const KEY: Part = "index expressions";
-const PREDICATE: Part = "index predicates";
+type IndexPart = &'static str;
+const KEY: IndexPart = "index expressions";
+const PREDICATE: IndexPart = "index predicates";
 
 impl Binder<'_> {
     pub(super) fn create_index(&mut self, ast: &ast::CreateIndex) -> Result<Ddl> {
@@ -385,7 +385,7 @@ impl Binder<'_> {
         ast: &ast::Expr,
         table: &Arc<TableDef>,
         rel: RelId,
-        part: Part,
+        part: IndexPart,
     ) -> Result<Expr> {
         let names = row_names(table, &table.name, rel);
         let scope = Scope::within(&names, None);
@@ -439,7 +439,7 @@ impl Binder<'_> {
         ast: &ast::Expr,
         table: &Arc<TableDef>,
         rel: RelId,
-        part: Part,
+        part: IndexPart,
     ) -> Result<String> {
         let bound = &self.as_written(|b| b.term(ast, table, rel, part))?;
         let text = kept_text(bound, table, rel, self.catalog(), self.ctx.eval);

@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn, TableSource};
 use crate::expr::Expr;
 use crate::func::EvalContext;
-use crate::query::walk::Part;
+use crate::query::walk::QueryPart;
 use crate::query::{BoundQuery, Query, QueryKind};
 use throng_syntax::parse::ast::{self, AlterAction};
 
@@ -71,7 +71,7 @@ pub(super) fn no_parameters(query: &BoundQuery) -> Result<()> {
     }
     for query in queries {
         query.walk(false, &mut |part| {
-            refers |= matches!(part, Part::Expr(Expr::Param(..)));
+            refers |= matches!(part, QueryPart::Expr(Expr::Param(..)));
         });
     }
     match refers {

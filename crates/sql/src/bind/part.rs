@@ -10,22 +10,22 @@ use throng_types::{Error, Result, SqlType, oid};
 use super::Binder;
 use super::scope::Scope;
 use crate::catalog::ColumnDef;
-use crate::expr::{Expr, Place};
+use crate::expr::{Expr, ValuePart};
 use crate::func::CastContext;
 use crate::func::json::assign::ASSIGN;
-use throng_syntax::parse::ast::{self, Node, Part, Pos};
+use throng_syntax::parse::ast::{self, Node, Pos, TargetPart};
 
 /// Subscripts that follow each other, or a field.
 enum Step<'a> {
-    Items(Vec<&'a Part>),
+    Items(Vec<&'a TargetPart>),
     Field(&'a str),
 }
 
-fn steps(parts: &[Part]) -> Vec<Step<'_>> {
+fn steps(parts: &[TargetPart]) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     for part in parts {
         match (part, steps.last_mut()) {
-            (Part::Field(name, _), _) => steps.push(Step::Field(name)),
+            (TargetPart::Field(name, _), _) => steps.push(Step::Field(name)),
             (item, Some(Step::Items(items))) => items.push(item),
             (item, _) => steps.push(Step::Items(vec![item])),
         }
@@ -70,7 +70,7 @@ impl Binder<'_> {
         &mut self,
         base: Expr,
         column: &ColumnDef,
-        (parts, pos): (&[Part], Pos),
+        (parts, pos): (&[TargetPart], Pos),
         value: Expr,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
@@ -140,7 +140,7 @@ impl Binder<'_> {
                 };
                 let value = self.part_replaced(inner, &target.field(field), rest, value, scope)?;
                 let value = self.in_domain(value, found[index].domain)?;
-                let place = Place::Field {
+                let place = ValuePart::Field {
                     index: index as u16,
                     fields: found
                         .iter()
@@ -211,12 +211,12 @@ impl Binder<'_> {
         Ok(match sliced {
             true => Expr::Items {
                 array: Box::new(array),
-                place: Place::Slice { lower, upper },
+                place: ValuePart::Slice { lower, upper },
                 ty,
             },
             false => Expr::Items {
                 array: Box::new(array),
-                place: Place::Item(upper.into_iter().flatten().collect()),
+                place: ValuePart::Item(upper.into_iter().flatten().collect()),
                 ty: SqlType::new(element, ty.typmod),
             },
         })
@@ -243,7 +243,7 @@ impl Binder<'_> {
         &mut self,
         base: Expr,
         target: &Target<'_>,
-        items: &[&Part],
+        items: &[&TargetPart],
         rest: &[Step<'_>],
         value: Expr,
         scope: &Scope<'_>,
@@ -251,12 +251,12 @@ impl Binder<'_> {
         let (mut path, mut begins_with_integer) = (Vec::with_capacity(items.len()), false);
         for (i, item) in items.iter().enumerate() {
             match item {
-                Part::Index(at) => {
+                TargetPart::Index(at) => {
                     let (step, integer) = self.jsonb_step(at, scope)?;
                     begins_with_integer |= i == 0 && integer;
                     path.push(step);
                 }
-                Part::Slice(.., pos) | Part::Field(_, pos) => {
+                TargetPart::Slice(.., pos) | TargetPart::Field(_, pos) => {
                     let message = "jsonb subscript does not support slices";
                     let error = Error::new(state::DATATYPE_MISMATCH, message);
                     return Err(error.position(pos + 1));
@@ -303,15 +303,15 @@ impl Binder<'_> {
         &mut self,
         base: Expr,
         target: &Target<'_>,
-        items: &[&Part],
+        items: &[&TargetPart],
         rest: &[Step<'_>],
         value: Expr,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         let ty = base.ty();
         let first = match items[0] {
-            Part::Index(at) => at.pos,
-            Part::Slice(.., pos) | Part::Field(_, pos) => *pos,
+            TargetPart::Index(at) => at.pos,
+            TargetPart::Slice(.., pos) | TargetPart::Field(_, pos) => *pos,
         };
         if ty.oid == oid::JSONB {
             return self.with_json_part(base, target, items, rest, value, scope);
@@ -324,18 +324,18 @@ impl Binder<'_> {
             );
             return Err(Error::new(state::DATATYPE_MISMATCH, message).position(first + 1));
         };
-        let sliced = items.iter().any(|i| matches!(i, Part::Slice(..)));
+        let sliced = items.iter().any(|i| matches!(i, TargetPart::Slice(..)));
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         for item in items {
             match item {
                 // Beside a slice, `[n]` is `[1:n]`.
-                Part::Index(at) => {
+                TargetPart::Index(at) => {
                     if sliced {
                         lower.push(Some(Expr::int4(1)));
                     }
                     upper.push(Some(self.array_subscript(at, scope)?));
                 }
-                Part::Slice(from, to, _) => {
+                TargetPart::Slice(from, to, _) => {
                     let bound = |b: &mut Self, at: &Option<ast::Expr>| {
                         at.as_ref()
                             .map(|at| b.array_subscript(at, scope))
@@ -344,7 +344,7 @@ impl Binder<'_> {
                     lower.push(bound(self, from)?);
                     upper.push(bound(self, to)?);
                 }
-                Part::Field(..) => {}
+                TargetPart::Field(..) => {}
             }
         }
         let element = SqlType::new(element, ty.typmod);
@@ -357,7 +357,7 @@ impl Binder<'_> {
             let value = self.part_replaced(base.clone(), &target.items(), &[], value, scope)?;
             return Ok(Expr::Replace {
                 base: Box::new(base),
-                place: Place::Slice { lower, upper },
+                place: ValuePart::Slice { lower, upper },
                 value: Box::new(value),
             });
         }
@@ -377,7 +377,7 @@ impl Binder<'_> {
         let value = self.part_replaced(inner, &target.items(), rest, value, scope)?;
         Ok(Expr::Replace {
             base: Box::new(base),
-            place: Place::Item(upper),
+            place: ValuePart::Item(upper),
             value: Box::new(value),
         })
     }

@@ -17,7 +17,7 @@ use crate::catalog::{ArgDef, RoutineDef, RoutineKind};
 use crate::command::Bound;
 use crate::expr::Expr;
 use crate::func::CastContext;
-use throng_syntax::parse::ast::{self, Part, Pos, Statement};
+use throng_syntax::parse::ast::{self, Pos, Statement, TargetPart};
 use throng_syntax::parse::{locate, parse_expr, parsed_statement};
 use throng_syntax::plpgsql::{self, Code, Conflict, Held, Signature, SignatureArg, Slot};
 
@@ -82,7 +82,7 @@ pub struct PlTarget<'t> {
     pub name: &'t str,
     pub base: &'t Expr,
     pub held: Held,
-    pub parts: &'t [Part],
+    pub parts: &'t [TargetPart],
 }
 
 struct TypesOf<'b, 'c>(&'b mut Binder<'c>);
@@ -317,7 +317,7 @@ pub fn pl_with_part(
     ctx: &BindContext<'_>,
     variables: &Rc<Variables>,
     whole: (&str, &Expr, Held),
-    parts: &[Part],
+    parts: &[TargetPart],
     value: Expr,
 ) -> Result<Expr> {
     let (name, base, held) = whole;
@@ -461,12 +461,12 @@ impl Binder<'_> {
     }
 
     /// The type of a part of a value, where that is plain to see.
-    fn pl_part_type(&mut self, ty: SqlType, parts: &[Part]) -> Option<SqlType> {
+    fn pl_part_type(&mut self, ty: SqlType, parts: &[TargetPart]) -> Option<SqlType> {
         let mut ty = ty;
         let mut at = 0;
         while at < parts.len() {
             match &parts[at] {
-                Part::Field(name, _) => {
+                TargetPart::Field(name, _) => {
                     let def = self.catalog().composite(ty.oid)?;
                     let mut fields = def.fields.iter().flatten();
                     ty = fields.find(|f| !f.dropped && f.name == *name)?.ty;
@@ -475,8 +475,8 @@ impl Binder<'_> {
                 _ if ty.oid == oid::JSONB => return Some(ty),
                 _ => {
                     let mut sliced = false;
-                    while at < parts.len() && !matches!(parts[at], Part::Field(..)) {
-                        sliced |= matches!(parts[at], Part::Slice(..));
+                    while at < parts.len() && !matches!(parts[at], TargetPart::Field(..)) {
+                        sliced |= matches!(parts[at], TargetPart::Slice(..));
                         at += 1;
                     }
                     let is_array = ty.info().is_some_and(|t| t.is_array());

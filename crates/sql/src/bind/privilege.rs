@@ -16,7 +16,7 @@ use super::Binder;
 use crate::catalog::acl::right;
 use crate::catalog::{Catalog, Relation, RoutineDef, RoutineKind, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
-use crate::query::walk::Part;
+use crate::query::walk::QueryPart;
 use crate::query::{
     Body, BoundQuery, ConflictAction, CteBody, FromItem, MergeAction, MergeWrite, Query, QueryKind,
     RelKind, Target,
@@ -230,7 +230,7 @@ impl Binder<'_> {
         };
         let mut read = BTreeSet::new();
         query.walk(false, &mut |part| {
-            if let Part::Expr(Expr::Var(var)) = part
+            if let QueryPart::Expr(Expr::Var(var)) = part
                 && var.rel == rel.id
                 && var.column > 0
             {
@@ -303,7 +303,7 @@ impl Binder<'_> {
         let mut read = BTreeSet::new();
         for expr in exprs {
             expr.walk(false, &mut |part| {
-                if let Part::Expr(e) = part {
+                if let QueryPart::Expr(e) = part {
                     let is = |column: &Expr| same_but_entry(column, e, rels);
                     read.extend(view_columns.iter().position(is));
                 }
@@ -362,8 +362,8 @@ impl Binder<'_> {
             return;
         }
         let mut reads: BTreeMap<RelId, BTreeSet<i16>> = BTreeMap::new();
-        let mut note = |part: Part<'_>| {
-            if let Part::Expr(Expr::Var(var)) = part {
+        let mut note = |part: QueryPart<'_>| {
+            if let QueryPart::Expr(Expr::Var(var)) = part {
                 reads.entry(var.rel).or_default().insert(var.column);
             }
         };
@@ -403,8 +403,8 @@ impl Binder<'_> {
         }
         let mut reads: BTreeMap<RelId, BTreeSet<i16>> = BTreeMap::new();
         if let Some(query) = query {
-            let mut note = |part: Part<'_>| {
-                if let Part::Expr(Expr::Var(var)) = part {
+            let mut note = |part: QueryPart<'_>| {
+                if let QueryPart::Expr(Expr::Var(var)) = part {
                     reads.entry(var.rel).or_default().insert(var.column);
                 }
             };
@@ -507,7 +507,7 @@ fn same_but_entry(column: &Expr, e: &Expr, rels: &[RelId]) -> bool {
             let to = rels[0];
             let mut e = e.clone();
             e.walk_mut(&mut |part| {
-                if let crate::query::walk::PartMut::Expr(Expr::Var(var)) = part
+                if let crate::query::walk::QueryPartMut::Expr(Expr::Var(var)) = part
                     && rels.contains(&var.rel)
                 {
                     var.rel = to;
@@ -519,7 +519,7 @@ fn same_but_entry(column: &Expr, e: &Expr, rels: &[RelId]) -> bool {
 }
 
 /// What a statement reads, its checks of new rows apart.
-fn walk_reads<'a>(kind: &'a QueryKind, f: &mut dyn FnMut(Part<'a>)) {
+fn walk_reads<'a>(kind: &'a QueryKind, f: &mut dyn FnMut(QueryPart<'a>)) {
     match kind {
         QueryKind::Select(query) => query.walk(true, f),
         QueryKind::Insert(insert) => {

@@ -11,7 +11,7 @@ use super::{Binder, misspelled};
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::func::CastContext;
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use throng_syntax::parse::ast::Pos;
 use throng_syntax::plpgsql::Conflict;
 
@@ -409,7 +409,7 @@ impl Binder<'_> {
 /// Takes the columns of one entry from another.
 pub(super) fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
     expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(Expr::Var(var)) = part
+        if let QueryPartMut::Expr(Expr::Var(var)) = part
             && var.rel == from
         {
             var.rel = to;

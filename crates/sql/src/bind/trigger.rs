@@ -21,7 +21,7 @@ use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, system};
 use crate::func::EvalContext;
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use throng_syntax::parse::ast::{self, TriggerChange};
 
 /// Suppresses updates that change nothing; it is the system's own.
@@ -87,7 +87,7 @@ pub fn trigger_condition(
     let width = table.columns.len() as u32;
     let mut elsewhere = false;
     expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(e) = part
+        if let QueryPartMut::Expr(e) = part
             && let Expr::Var(var) = e
         {
             let start = if var.rel == new { width } else { 0 };

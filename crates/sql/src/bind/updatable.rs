@@ -18,7 +18,7 @@ use super::scope::{NamedColumn, NamedTable, Names, renamed};
 use super::trigger::columns_of;
 use crate::catalog::{CheckOption, Relation, TableDef, ViewDef, ViewDefault, fires};
 use crate::expr::{Expr, RelId};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{Body, Check, CheckOf, Distinct, FromItem, Query, Rel, RelColumn, RelKind};
 use throng_syntax::parse::ast::{self, Pos};
 
@@ -434,8 +434,8 @@ fn simple(
     let mut exprs: Vec<Expr> = select.targets.into_iter().map(|t| t.expr).collect();
     let mut filter = select.filter;
     if !inner.exprs.is_empty() {
-        let mut through = |part: PartMut<'_>| {
-            if let PartMut::Expr(e) = part
+        let mut through = |part: QueryPartMut<'_>| {
+            if let QueryPartMut::Expr(e) = part
                 && let Expr::Var(var) = e
                 && var.rel == id
             {

@@ -20,7 +20,7 @@ use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var};
 use crate::func::{CastContext, EvalContext, find_cast};
 use crate::io::{FormatSettings, IntervalStyle};
-use crate::query::walk::{Part, PartMut};
+use crate::query::walk::{QueryPart, QueryPartMut};
 use crate::query::{
     self, Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select,
 };
@@ -738,7 +738,7 @@ impl Uses {
         let mut vars: Vec<&Var> = Vec::new();
         for query in queries {
             query.walk(false, &mut |part| match part {
-                Part::Expr(Expr::Var(var)) => vars.push(var),
+                QueryPart::Expr(Expr::Var(var)) => vars.push(var),
                 part => self.part(&part),
             });
         }
@@ -753,10 +753,10 @@ impl Uses {
         }
     }
 
-    fn part(&mut self, part: &Part<'_>) {
+    fn part(&mut self, part: &QueryPart<'_>) {
         match part {
-            Part::Rel(rel) => self.entry(rel),
-            Part::Query(Query {
+            QueryPart::Rel(rel) => self.entry(rel),
+            QueryPart::Query(Query {
                 body: Body::Select(select),
                 ..
             }) => {
@@ -764,15 +764,15 @@ impl Uses {
                     self.objects.entry(*key).or_default();
                 }
             }
-            Part::Expr(Expr::Const(value, ty)) => {
+            QueryPart::Expr(Expr::Const(value, ty)) => {
                 self.constant(value, *ty);
                 self.made_type(*ty);
             }
-            Part::Expr(Expr::Cast { to: ty, .. } | Expr::Array(_, ty)) => self.made_type(*ty),
-            Part::Expr(Expr::ToDomain(_, rules)) => {
+            QueryPart::Expr(Expr::Cast { to: ty, .. } | Expr::Array(_, ty)) => self.made_type(*ty),
+            QueryPart::Expr(Expr::ToDomain(_, rules)) => {
                 self.made_type(SqlType::plain(rules.domain));
             }
-            Part::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
+            QueryPart::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
                 self.objects.entry(call.def.oid).or_default();
             }
             _ => {}
@@ -868,8 +868,8 @@ fn normalize(bound: &mut BoundQuery) {
         let next = given.len() as u32;
         id.0 = *given.entry(id.0).or_insert(next);
     };
-    let mut plain = |part: PartMut<'_>| match part {
-        PartMut::Query(query) => {
+    let mut plain = |part: QueryPartMut<'_>| match part {
+        QueryPartMut::Query(query) => {
             match &mut query.body {
                 Body::Select(select) => select.from.iter_mut().for_each(forget_using),
                 // What an operand calls its columns nobody sees.
@@ -885,7 +885,7 @@ fn normalize(bound: &mut BoundQuery) {
                 number(&mut lock.origin);
             });
         }
-        PartMut::Rel(rel) => {
+        QueryPartMut::Rel(rel) => {
             number(&mut rel.id);
             if let RelKind::Routine { inline, .. } = &mut rel.kind {
                 *inline = None;
@@ -902,7 +902,7 @@ fn normalize(bound: &mut BoundQuery) {
             rel.aliased = false;
             rel.column_aliases.clear();
         }
-        PartMut::Expr(e) => {
+        QueryPartMut::Expr(e) => {
             make_plain(e);
             match e {
                 Expr::Var(var) => number(&mut var.rel),

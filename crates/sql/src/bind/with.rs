@@ -8,7 +8,7 @@ use super::Binder;
 use super::scope::{CteName, CteReading, Scope};
 use crate::query::{Cte, CteBody, Query, RelColumn};
 use throng_syntax::parse::ast;
-use throng_syntax::parse::walk::{self, Place};
+use throng_syntax::parse::walk::{self, ReferencePosition};
 
 /// The two operands of a recursive query.
 struct Recursion<'a> {
@@ -283,7 +283,7 @@ fn well_formed(cte: &ast::Cte) -> Result<Recursion<'_>> {
     };
     for inner in &union.with {
         if let ast::Statement::Query(inner) = &inner.statement {
-            references(name, inner, Place::Subquery, None)?;
+            references(name, inner, ReferencePosition::Subquery, None)?;
         }
     }
     let refuse = |what: &str, pos: ast::Pos| {
@@ -304,8 +304,8 @@ fn well_formed(cte: &ast::Cte) -> Result<Recursion<'_>> {
         return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
     }
     let before = "its non-recursive term";
-    references(name, left, Place::Plain, Some(before))?;
-    references(name, right, Place::Plain, None)?;
+    references(name, left, ReferencePosition::Plain, Some(before))?;
+    references(name, right, ReferencePosition::Plain, None)?;
     Ok(Recursion {
         union,
         all: *all,
@@ -340,7 +340,12 @@ fn unwrapped(mut query: &ast::Query) -> &ast::Query {
 
 /// Checks where a query reads `name`: where each step can add to what there is, and once. `barred`:
 /// where this is, if it may not be read at all.
-fn references(name: &str, query: &ast::Query, place: Place, barred: Option<&str>) -> Result<()> {
+fn references(
+    name: &str,
+    query: &ast::Query,
+    place: ReferencePosition,
+    barred: Option<&str>,
+) -> Result<()> {
     let mut seen = 0;
     let mut error: Option<Error> = None;
     walk::table_names_at(query, place, &mut |found, place, pos| {
@@ -348,11 +353,11 @@ fn references(name: &str, query: &ast::Query, place: Place, barred: Option<&str>
             return;
         }
         let within = match place {
-            Place::Plain => barred,
-            Place::Subquery => Some("a subquery"),
-            Place::OuterJoin => barred.or(Some("an outer join")),
-            Place::Intersect => barred.or(Some("INTERSECT")),
-            Place::Except => barred.or(Some("EXCEPT")),
+            ReferencePosition::Plain => barred,
+            ReferencePosition::Subquery => Some("a subquery"),
+            ReferencePosition::OuterJoin => barred.or(Some("an outer join")),
+            ReferencePosition::Intersect => barred.or(Some("INTERSECT")),
+            ReferencePosition::Except => barred.or(Some("EXCEPT")),
         };
         let what = match within {
             Some(within) => format!("must not appear within {within}"),

@@ -8,7 +8,7 @@ use super::row::ComparedRow;
 use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::catalog::RoutineDef;
-use crate::expr::{AggCall, Expr, Place, RoutineCall, Subquery, SubqueryKind};
+use crate::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind, ValuePart};
 use crate::func::collate::COLLATE;
 use crate::func::current::{self, CURRENT};
 use crate::func::json::populate;
@@ -624,20 +624,20 @@ impl Writer<'_> {
         true
     }
 
-    fn items(&mut self, array: &Expr, place: &Place) {
+    fn items(&mut self, array: &Expr, place: &ValuePart) {
         let plain = matches!(array, Expr::Var(_));
         self.push(if plain { "" } else { "(" });
         self.expr(array);
         self.push(if plain { "" } else { ")" });
         match place {
-            Place::Item(at) => {
+            ValuePart::Item(at) => {
                 for at in at {
                     self.push("[");
                     self.expr(at);
                     self.push("]");
                 }
             }
-            Place::Slice { lower, upper } => {
+            ValuePart::Slice { lower, upper } => {
                 for (lower, upper) in lower.iter().zip(upper) {
                     self.push("[");
                     lower.iter().for_each(|e| self.expr(e));
@@ -646,7 +646,7 @@ impl Writer<'_> {
                     self.push("]");
                 }
             }
-            Place::Field { .. } => {}
+            ValuePart::Field { .. } => {}
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use throng_types::error::state;
 use throng_types::{Error, Result, interrupt};
 
-use dissect::{Dissection, Kept, Part};
+use dissect::{DissectPart, Dissection, Kept};
 use node::{Node, Prefer};
 use program::{Budget, Program, Scan};
 
@@ -111,7 +111,7 @@ struct Compiled {
 /// whether there is one.
 struct Plan {
     whole: Program,
-    part: Part,
+    part: DissectPart,
     prefer: Prefer,
 }
 
@@ -226,7 +226,7 @@ impl Plan {
         let mut budget = Budget::new();
         Ok(Plan {
             whole: Program::forward(node, &mut budget)?,
-            part: Part::of(node, &mut budget)?,
+            part: DissectPart::of(node, &mut budget)?,
             prefer: node.prefers().unwrap_or(Prefer::Longest),
         })
     }

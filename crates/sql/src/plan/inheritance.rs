@@ -14,7 +14,7 @@ use super::{
 use crate::catalog::TableDef;
 use crate::catalog::partition::columns_in_child;
 use crate::expr::{Expr, RelId, Var, system};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::route::Tree;
 
 /// A table that has rows of its parent.
@@ -59,7 +59,7 @@ fn child_column(column: i16, kin: &Kin) -> i16 {
 fn for_child(expr: &Expr, parent: RelId, kin: &Kin) -> Expr {
     let mut expr = expr.clone();
     expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(Expr::Var(var)) = part
+        if let QueryPartMut::Expr(Expr::Var(var)) = part
             && var.rel == parent
         {
             var.column = child_column(var.column, kin);

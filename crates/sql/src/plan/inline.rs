@@ -9,13 +9,13 @@
 
 use super::fold::is_volatile;
 use crate::expr::{Expr, ParamId, RoutineCall};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{BoundQuery, RelKind};
 
 pub(super) fn inline_routines(bound: &mut BoundQuery) {
     bound.walk_mut(&mut |part| match part {
-        PartMut::Expr(e) => inline_call(e),
-        PartMut::Rel(rel) => {
+        QueryPartMut::Expr(e) => inline_call(e),
+        QueryPartMut::Rel(rel) => {
             let RelKind::Routine {
                 call,
                 inline,
@@ -32,14 +32,14 @@ pub(super) fn inline_routines(bound: &mut BoundQuery) {
             // Arguments may hold parameters of the whole statement: those of the function are told
             // apart first.
             query.walk_mut(&mut |part| {
-                if let PartMut::Expr(e) = part
+                if let QueryPartMut::Expr(e) = part
                     && let Expr::Param(at, ty) = e
                 {
                     *e = Expr::Outer(ParamId(u32::from(*at)), *ty);
                 }
             });
             query.walk_mut(&mut |part| {
-                if let PartMut::Expr(e) = part
+                if let QueryPartMut::Expr(e) = part
                     && let Expr::Outer(at, _) = e
                     && let Some(arg) = args.get(at.0 as usize)
                 {
@@ -51,14 +51,14 @@ pub(super) fn inline_routines(bound: &mut BoundQuery) {
                 lateral: *lateral,
             };
         }
-        PartMut::Query(_) => {}
+        QueryPartMut::Query(_) => {}
     });
 }
 
 /// The same of an expression that is no statement's.
 pub fn inline_in(expr: &mut Expr) {
     expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(e) = part {
+        if let QueryPartMut::Expr(e) = part {
             inline_call(e);
         }
     });

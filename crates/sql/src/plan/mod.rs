@@ -60,7 +60,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, stack};
 use crate::catalog::Catalog;
 use crate::expr::{ComputedOnce, Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind, RowLockStrength};
 
 pub use constant::is_immutable;
@@ -110,7 +110,7 @@ pub struct PlanContext<'a> {
 /// Puts values in the places of a statement's parameters, for a plan that is made for these alone.
 pub fn set_parameters(query: &mut BoundQuery, values: &[Datum]) {
     query.walk_mut(&mut |part| {
-        if let PartMut::Expr(expr) = part
+        if let QueryPartMut::Expr(expr) = part
             && let Expr::Param(at, ty) = expr
             && let Some(value) = values.get(usize::from(*at))
         {

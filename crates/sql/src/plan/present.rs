@@ -13,13 +13,13 @@ use foldhash::fast::FixedState;
 use throng_types::SqlType;
 
 use crate::expr::{Expr, RelId, Var, system};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{Body, BoundQuery, FromItem, Query, Rel, RelColumn, RelKind, Select, Target};
 
 pub(super) fn tell_presence(bound: &mut BoundQuery) {
     let mut asked: HashSet<RelId, FixedState> = HashSet::default();
     bound.walk_mut(&mut |part| {
-        if let PartMut::Expr(Expr::Var(var)) = part
+        if let QueryPartMut::Expr(Expr::Var(var)) = part
             && var.column == system::PRESENT
         {
             asked.insert(var.rel);
@@ -31,7 +31,7 @@ pub(super) fn tell_presence(bound: &mut BoundQuery) {
     let mut columns: Vec<(RelId, i16)> = Vec::new();
     let mut next = bound.rel_count;
     bound.walk_mut(&mut |part| {
-        if let PartMut::Rel(rel) = part
+        if let QueryPartMut::Rel(rel) = part
             && asked.contains(&rel.id)
         {
             with_presence(rel, &mut next);
@@ -40,7 +40,7 @@ pub(super) fn tell_presence(bound: &mut BoundQuery) {
     });
     bound.rel_count = next;
     bound.walk_mut(&mut |part| {
-        if let PartMut::Expr(Expr::Var(var)) = part
+        if let QueryPartMut::Expr(Expr::Var(var)) = part
             && var.column == system::PRESENT
             && let Some((_, column)) = columns.iter().find(|(rel, _)| *rel == var.rel)
         {

@@ -19,7 +19,7 @@ use foldhash::fast::FixedState;
 use throng_types::{Datum, SqlType, oid};
 
 use crate::expr::{Expr, RelId, Var, system};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{
     Body, BoundQuery, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, RowLock, Select,
 };
@@ -27,7 +27,7 @@ use crate::query::{
 type Replaced = HashMap<RelId, Vec<Expr>, FixedState>;
 
 /// Where the conditions of a query that is taken in go.
-struct Place<'s> {
+struct FilterTarget<'s> {
     /// Where its row locks go.
     locks: Option<&'s mut Vec<RowLock>>,
     /// The condition that the item's rows have to meet; None where there is no such place.
@@ -43,7 +43,7 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
     // One query may stand in several places of a statement, as in ORDER BY what is in the select
     // list: what is done to one is done to all.
     bound.walk_mut(&mut |part| {
-        if let PartMut::Query(query) = part {
+        if let QueryPartMut::Query(query) = part {
             pull.query(query);
         }
     });
@@ -58,8 +58,8 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
     }
 }
 
-fn replace(part: PartMut<'_>, replaced: &Replaced) {
-    let PartMut::Expr(e) = part else { return };
+fn replace(part: QueryPartMut<'_>, replaced: &Replaced) {
+    let QueryPartMut::Expr(e) = part else { return };
     // What a variable stands for may be a variable of another query that is gone.
     while let Expr::Var(var) = e {
         let Some(exprs) = replaced.get(&var.rel) else {
@@ -98,7 +98,7 @@ impl PullUp {
     ) {
         let mut found = Vec::new();
         for item in items.iter_mut() {
-            let place = Place {
+            let place = FilterTarget {
                 locks: locks.as_deref_mut(),
                 sink: Some(&mut found),
                 nullable: false,
@@ -111,7 +111,7 @@ impl PullUp {
         }
     }
 
-    fn item(&mut self, item: &mut FromItem, place: Place<'_>) {
+    fn item(&mut self, item: &mut FromItem, place: FilterTarget<'_>) {
         match item {
             FromItem::Join {
                 kind,
@@ -122,7 +122,7 @@ impl PullUp {
             } => {
                 // Conditions of the sides that go into this join's own.
                 let mut own = Vec::new();
-                let Place {
+                let FilterTarget {
                     mut locks,
                     sink,
                     nullable,
@@ -134,7 +134,7 @@ impl PullUp {
                 };
                 if let Some(side) = outer {
                     let locks = locks.as_deref_mut();
-                    let place = Place {
+                    let place = FilterTarget {
                         locks,
                         sink,
                         nullable,
@@ -142,7 +142,7 @@ impl PullUp {
                     self.item(side, place);
                 }
                 for side in inner {
-                    let place = Place {
+                    let place = FilterTarget {
                         locks: locks.as_deref_mut(),
                         // Neither side of a full join may lose rows before it.
                         sink: (*kind != JoinKind::Full).then_some(&mut own),
@@ -177,7 +177,7 @@ impl PullUp {
                 // Subqueries in them are copied with them: first what is to be done to these.
                 for target in &mut select.targets {
                     target.expr.walk_mut(&mut |part| {
-                        if let PartMut::Query(query) = part {
+                        if let QueryPartMut::Query(query) = part {
                             self.query(query);
                         }
                     });

@@ -12,7 +12,7 @@
 
 use super::fold::is_volatile;
 use crate::expr::{Expr, RelId};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{Body, Distinct, Query, Select, SetOp};
 
 /// Moves into `query`, which the entry `rel` stands for, those of the conditions that can be; the
@@ -112,7 +112,7 @@ fn add(query: &mut Query, rel: RelId, mut condition: Expr) {
         }
         Body::Select(select) => {
             condition.walk_mut(&mut |part| {
-                if let PartMut::Expr(e) = part
+                if let QueryPartMut::Expr(e) = part
                     && let Expr::Var(var) = e
                     && var.rel == rel
                 {

@@ -12,7 +12,7 @@ use crate::expr::{
     Expr, ParamId, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var, VolatileSubPlan,
 };
 use crate::func::{Operator, Strategy};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{
     Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, RelKind, Select,
 };
@@ -70,8 +70,8 @@ fn plain_select(query: &Query) -> Option<&Select> {
 
 /// Leaves of the selects that are only asked whether they have rows nothing else to compute.
 pub(super) fn trim_exists(query: &mut BoundQuery) {
-    let mut trim = |part: PartMut<'_>| {
-        if let PartMut::Expr(Expr::Subquery(sub)) = part
+    let mut trim = |part: QueryPartMut<'_>| {
+        if let QueryPartMut::Expr(Expr::Subquery(sub)) = part
             && sub.kind == SubqueryKind::Exists
             && plain_select(&sub.query).is_some()
             && let Body::Select(select) = &mut sub.query.body

@@ -7,7 +7,7 @@ use super::from::rename;
 use super::{Built, Columns, Cost, Node, Plan, Planner, RecursiveUnion, WithWrite, cost};
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::Volatility;
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{Body, CteBody, FromItem, Query, QueryKind, Rel, RelKind};
 
 /// A WITH query that is a subplan.
@@ -86,8 +86,8 @@ fn is_steady_item(item: &FromItem) -> bool {
 /// The WITH queries that one reads itself.
 fn reads_of(body: &CteBody) -> Vec<usize> {
     let mut reads = Vec::new();
-    let mut note = |part: PartMut<'_>| {
-        if let PartMut::Rel(rel) = part
+    let mut note = |part: QueryPartMut<'_>| {
+        if let QueryPartMut::Rel(rel) = part
             && let RelKind::Cte(number) = rel.kind
         {
             reads.push(number as usize);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::catalog::{TableDef, fires};
 use crate::expr::{Expr, RelId, system};
-use crate::query::walk::PartMut;
+use crate::query::walk::QueryPartMut;
 use crate::query::{Check, ConflictAction, Delete, FromItem, Insert, Target, Update};
 use crate::route::{Division, Leaf, Routing};
 
@@ -441,7 +441,7 @@ pub(super) fn write_cost(input: &Cost) -> Cost {
 /// `tableoid` of a row being written is a constant.
 fn with_table_oid(mut expr: Expr, rels: &[RelId], table: &TableDef) -> Expr {
     expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(e) = part
+        if let QueryPartMut::Expr(e) = part
             && let Expr::Var(var) = e
             && rels.contains(&var.rel)
             && var.column == system::TABLEOID

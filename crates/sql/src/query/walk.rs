@@ -12,14 +12,14 @@ use crate::catalog::TableDef;
 use crate::expr::Expr;
 
 /// What a walk comes by; each before what is inside it.
-pub enum Part<'a> {
+pub enum QueryPart<'a> {
     Query(&'a Query),
     Rel(&'a Rel),
     Expr(&'a Expr),
 }
 
-/// As [`Part`], to be changed. What an expression was changed into is walked over next.
-pub enum PartMut<'a> {
+/// As [`QueryPart`], to be changed. What an expression was changed into is walked over next.
+pub enum QueryPartMut<'a> {
     Query(&'a mut Query),
     Rel(&'a mut Rel),
     Expr(&'a mut Expr),
@@ -27,8 +27,8 @@ pub enum PartMut<'a> {
 
 impl Query {
     /// Calls `f` on everything the query is made of. `views`: and on what views in it are made of.
-    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(Part<'a>)) {
-        f(Part::Query(self));
+    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(QueryPart<'a>)) {
+        f(QueryPart::Query(self));
         match &self.body {
             Body::Select(select) => {
                 select.from.iter().for_each(|item| item.walk(views, f));
@@ -57,8 +57,8 @@ impl Query {
     }
 
     /// As [`Query::walk`], to change it.
-    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
-        f(PartMut::Query(self));
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
+        f(QueryPartMut::Query(self));
         match &mut self.body {
             Body::Select(select) => {
                 select.from.iter_mut().for_each(|item| item.walk_mut(f));
@@ -88,10 +88,10 @@ impl Query {
 }
 
 impl FromItem {
-    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(Part<'a>)) {
+    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(QueryPart<'a>)) {
         match self {
             FromItem::Rel(rel) => {
-                f(Part::Rel(rel));
+                f(QueryPart::Rel(rel));
                 let sample = rel.sample.iter().flat_map(|s| s.exprs());
                 sample.for_each(|e| e.walk(views, f));
                 match &rel.kind {
@@ -117,10 +117,10 @@ impl FromItem {
         }
     }
 
-    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
         match self {
             FromItem::Rel(rel) => {
-                f(PartMut::Rel(rel));
+                f(QueryPartMut::Rel(rel));
                 let sample = rel.sample.iter_mut().flat_map(|s| s.exprs_mut());
                 sample.for_each(|e| e.walk_mut(f));
                 match &mut rel.kind {
@@ -149,8 +149,8 @@ impl FromItem {
 }
 
 impl Expr {
-    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(Part<'a>)) {
-        f(Part::Expr(self));
+    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(QueryPart<'a>)) {
+        f(QueryPart::Expr(self));
         match self {
             Expr::Subquery(sub) => sub.query.walk(views, f),
             Expr::Grouping(args) => args.iter().for_each(|e| e.walk(views, f)),
@@ -159,8 +159,8 @@ impl Expr {
         self.for_each_child(&mut |e| e.walk(views, f));
     }
 
-    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
-        f(PartMut::Expr(self));
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
+        f(QueryPartMut::Expr(self));
         match self {
             Expr::Subquery(sub) => sub.query.walk_mut(f),
             Expr::Grouping(args) => args.iter_mut().for_each(|e| e.walk_mut(f)),
@@ -173,7 +173,7 @@ impl Expr {
 impl BoundQuery {
     /// Calls `f` on everything the statement is made of, its WITH queries and what views in it are
     /// made of included.
-    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
         for cte in &mut self.ctes {
             if let CteBody::Write(kind) = &mut cte.body {
                 kind.walk_mut(f);
@@ -193,7 +193,7 @@ impl BoundQuery {
         let targets = writes.chain(self.kind.target()).map(|table| table.oid);
         let mut tables: BTreeSet<Oid> = targets.chain(self.views.iter().copied()).collect();
         self.walk_mut(&mut |part| {
-            if let PartMut::Rel(rel) = part
+            if let QueryPartMut::Rel(rel) = part
                 && let RelKind::Table(table) = &rel.kind
             {
                 tables.insert(table.oid);
@@ -215,7 +215,7 @@ impl QueryKind {
         }
     }
 
-    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
         match self {
             QueryKind::Select(query) => query.walk_mut(f),
             QueryKind::Insert(insert) => {

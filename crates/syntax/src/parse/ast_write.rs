@@ -19,7 +19,7 @@ pub struct Insert {
     pub alias: Option<String>,
     pub columns: Vec<(String, Pos)>,
     /// As in [`Assignment`].
-    pub parts: Vec<Vec<Part>>,
+    pub parts: Vec<Vec<TargetPart>>,
     pub overriding: Option<Overriding>,
     /// None: DEFAULT VALUES.
     pub source: Option<Query>,
@@ -57,7 +57,7 @@ pub enum ConflictTarget {
 pub struct Assignment {
     pub columns: Vec<(String, Pos)>,
     /// Which part of each column it is about; empty: of all of them the whole.
-    pub parts: Vec<Vec<Part>>,
+    pub parts: Vec<Vec<TargetPart>>,
     pub multiple: bool,
     pub value: Expr,
 }

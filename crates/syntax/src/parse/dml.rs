@@ -46,7 +46,9 @@ impl Parser<'_> {
 
     /// The columns an INSERT names with the parts of them that are meant.
     #[allow(clippy::type_complexity)] // Columns and parts, taken apart at once.
-    pub(super) fn insert_column_list(&mut self) -> Result<(Vec<(String, Pos)>, Vec<Vec<Part>>)> {
+    pub(super) fn insert_column_list(
+        &mut self,
+    ) -> Result<(Vec<(String, Pos)>, Vec<Vec<TargetPart>>)> {
         self.parens(|p| p.target_columns())
     }
 
@@ -99,7 +101,7 @@ impl Parser<'_> {
 
     /// Columns to assign to with the parts of them that are meant.
     #[allow(clippy::type_complexity)] // Columns and parts, taken apart at once.
-    fn target_columns(&mut self) -> Result<(Vec<(String, Pos)>, Vec<Vec<Part>>)> {
+    fn target_columns(&mut self) -> Result<(Vec<(String, Pos)>, Vec<Vec<TargetPart>>)> {
         let both = self.list(Self::target_column)?;
         let (columns, mut parts): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         if parts.iter().all(Vec::is_empty) {
@@ -108,17 +110,17 @@ impl Parser<'_> {
         Ok((columns, parts))
     }
 
-    fn target_column(&mut self) -> Result<((String, Pos), Vec<Part>)> {
+    fn target_column(&mut self) -> Result<((String, Pos), Vec<TargetPart>)> {
         Ok((self.name_pos()?, self.parts()?))
     }
 
     /// Parts of a value: fields, and items or slices of arrays.
-    pub(super) fn parts(&mut self) -> Result<Vec<Part>> {
+    pub(super) fn parts(&mut self) -> Result<Vec<TargetPart>> {
         let mut parts = Vec::new();
         loop {
             let pos = self.pos();
             if self.punct('.') {
-                parts.push(Part::Field(self.label()?, pos));
+                parts.push(TargetPart::Field(self.label()?, pos));
             } else if self.punct('[') {
                 parts.push(self.subscript_part(pos)?);
             } else {
@@ -128,19 +130,19 @@ impl Parser<'_> {
     }
 
     /// After `[`.
-    fn subscript_part(&mut self, pos: Pos) -> Result<Part> {
+    fn subscript_part(&mut self, pos: Pos) -> Result<TargetPart> {
         let from = match self.is_punct(':') {
             true => None,
             false => Some(self.expr()?),
         };
         let part = match (self.punct(':'), from) {
-            (false, Some(index)) => Part::Index(index),
+            (false, Some(index)) => TargetPart::Index(index),
             (true, from) => {
                 let to = match self.is_punct(']') {
                     true => None,
                     false => Some(self.expr()?),
                 };
-                Part::Slice(from, to, pos)
+                TargetPart::Slice(from, to, pos)
             }
             (false, None) => return Err(self.unexpected()),
         };

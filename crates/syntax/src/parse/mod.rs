@@ -112,7 +112,7 @@ pub fn parsed_statement(sql: &str) -> Result<Statement> {
 }
 
 /// Parses `[1].f`, parts of a value.
-pub fn parse_parts(sql: &str) -> Result<Vec<ast::Part>> {
+pub fn parse_parts(sql: &str) -> Result<Vec<ast::TargetPart>> {
     let mut parser = Parser::new(sql)?;
     let parts = parser.parts()?;
     match parser.at_end() {

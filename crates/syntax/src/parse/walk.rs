@@ -5,7 +5,7 @@ use super::ast::*;
 
 /// Where a table is named, as far as it matters to a recursive reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReferencePosition {
     Plain,
     Subquery,
     OuterJoin,
@@ -15,17 +15,24 @@ pub enum Place {
 
 /// Calls `f` with every table named by one plain word in a statement, where that word is not a WITH
 /// query of the statement's own.
-pub fn table_names<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a str, Place, Pos)) {
+pub fn table_names<'a>(
+    statement: &'a Statement,
+    f: &mut dyn FnMut(&'a str, ReferencePosition, Pos),
+) {
     Walk {
         hidden: Vec::new(),
-        place: Place::Plain,
+        place: ReferencePosition::Plain,
         f,
     }
     .statement(statement);
 }
 
 /// As [`table_names`], of a query that stands at `place`.
-pub fn table_names_at<'a>(query: &'a Query, place: Place, f: &mut dyn FnMut(&'a str, Place, Pos)) {
+pub fn table_names_at<'a>(
+    query: &'a Query,
+    place: ReferencePosition,
+    f: &mut dyn FnMut(&'a str, ReferencePosition, Pos),
+) {
     Walk {
         hidden: Vec::new(),
         place,
@@ -37,8 +44,8 @@ pub fn table_names_at<'a>(query: &'a Query, place: Place, f: &mut dyn FnMut(&'a 
 struct Walk<'a, 'f> {
     /// Names of the WITH queries around.
     hidden: Vec<&'a str>,
-    place: Place,
-    f: &'f mut dyn FnMut(&'a str, Place, Pos),
+    place: ReferencePosition,
+    f: &'f mut dyn FnMut(&'a str, ReferencePosition, Pos),
 }
 
 impl<'a> Walk<'a, '_> {
@@ -115,11 +122,17 @@ impl<'a> Walk<'a, '_> {
                     // What INTERSECT and EXCEPT ALL give may shrink as their input grows.
                     let (l, r) = match (op, all) {
                         (SetOp::Union, _) | (SetOp::Intersect, false) => {
-                            (Place::Plain, Place::Plain)
+                            (ReferencePosition::Plain, ReferencePosition::Plain)
                         }
-                        (SetOp::Intersect, true) => (Place::Intersect, Place::Intersect),
-                        (SetOp::Except, true) => (Place::Except, Place::Except),
-                        (SetOp::Except, false) => (Place::Plain, Place::Except),
+                        (SetOp::Intersect, true) => {
+                            (ReferencePosition::Intersect, ReferencePosition::Intersect)
+                        }
+                        (SetOp::Except, true) => {
+                            (ReferencePosition::Except, ReferencePosition::Except)
+                        }
+                        (SetOp::Except, false) => {
+                            (ReferencePosition::Plain, ReferencePosition::Except)
+                        }
                     };
                     w.at(l, |w| w.query(left));
                     w.at(r, |w| w.query(right));
@@ -132,9 +145,9 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Within a place that is no better than where this is already.
-    fn at(&mut self, place: Place, body: impl FnOnce(&mut Self)) {
+    fn at(&mut self, place: ReferencePosition, body: impl FnOnce(&mut Self)) {
         let before = self.place;
-        if before == Place::Plain {
+        if before == ReferencePosition::Plain {
             self.place = place;
         }
         body(self);
@@ -142,7 +155,7 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn subquery(&mut self, query: &'a Query) {
-        let before = std::mem::replace(&mut self.place, Place::Subquery);
+        let before = std::mem::replace(&mut self.place, ReferencePosition::Subquery);
         self.query(query);
         self.place = before;
     }
@@ -189,12 +202,12 @@ impl<'a> Walk<'a, '_> {
                 on,
                 ..
             } => {
-                let outer = Place::OuterJoin;
+                let outer = ReferencePosition::OuterJoin;
                 let (l, r) = match kind {
-                    JoinKind::Left => (Place::Plain, outer),
-                    JoinKind::Right => (outer, Place::Plain),
+                    JoinKind::Left => (ReferencePosition::Plain, outer),
+                    JoinKind::Right => (outer, ReferencePosition::Plain),
                     JoinKind::Full => (outer, outer),
-                    _ => (Place::Plain, Place::Plain),
+                    _ => (ReferencePosition::Plain, ReferencePosition::Plain),
                 };
                 self.at(l, |w| w.item(left));
                 self.at(r, |w| w.item(right));

@@ -2,7 +2,7 @@
 
 use throng_types::{Oid, SqlState, SqlType};
 
-use crate::parse::ast::Part;
+use crate::parse::ast::TargetPart;
 
 /// A variable's place among the values of a call.
 pub type Slot = u16;
@@ -83,7 +83,7 @@ pub struct Target {
     /// A field of it.
     pub field: Option<String>,
     /// Parts of that.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TargetPart>,
 }
 
 impl Target {

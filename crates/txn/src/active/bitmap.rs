@@ -35,7 +35,7 @@ use throng_sync::lock::Mutex;
 use throng_sync::{CachePadded, SpinWait};
 use throng_types::Xid;
 
-use super::{Form, Part, Place, RunningSet, WORD};
+use super::{Form, IdPurpose, RunningSet, SessionIndex, WORD};
 use crate::growvec::GrowVec;
 
 /// Words of a chunk. Few under test, so that chunks come and go.
@@ -213,12 +213,12 @@ impl Bitmap {
 
 impl Form for Bitmap {
     /// Sessions have no place here: bits go by id.
-    fn enter(&self) -> Place {
+    fn enter(&self) -> SessionIndex {
         0
     }
-    fn leave(&self, _: Place) {}
+    fn leave(&self, _: SessionIndex) {}
 
-    fn begin(&self, _: Place, _: Part, give: impl FnOnce() -> Xid) -> Xid {
+    fn begin(&self, _: SessionIndex, _: IdPurpose, give: impl FnOnce() -> Xid) -> Xid {
         let xid = give();
         let chunk = xid.0 / CHUNK;
         if self.words(chunk).is_none() {
@@ -227,7 +227,7 @@ impl Form for Bitmap {
         xid
     }
 
-    fn end<R>(&self, _: Place, _: Part, xids: &[Xid], stand: impl FnOnce() -> R) -> R {
+    fn end<R>(&self, _: SessionIndex, _: IdPurpose, xids: &[Xid], stand: impl FnOnce() -> R) -> R {
         self.begin_end();
         let result = stand();
         for xid in xids {

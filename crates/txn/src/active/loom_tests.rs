@@ -19,7 +19,7 @@ impl<F: Form> World<F> {
             next: AtomicU64::new(3),
         }
     }
-    fn begin(&self, place: Place, part: Part) -> Xid {
+    fn begin(&self, place: SessionIndex, part: IdPurpose) -> Xid {
         let give = || Xid(self.next.fetch_add(1, Ordering::Relaxed));
         self.form.begin(place, part, give)
     }
@@ -43,16 +43,19 @@ fn a_snapshot_among_ends<F: Form + Send + Sync + 'static>(make: fn(Xid) -> F) {
     check(move || {
         let world = Arc::new(World::new(make(Xid(3))));
         let (a, b) = (world.form.enter(), world.form.enter());
-        let first = [world.begin(a, Part::Top), world.begin(a, Part::Sub)];
-        let bystander = world.begin(b, Part::Top);
+        let first = [
+            world.begin(a, IdPurpose::Top),
+            world.begin(a, IdPurpose::Sub),
+        ];
+        let bystander = world.begin(b, IdPurpose::Top);
         let stands = Arc::new(AtomicU64::new(0));
         let writer = {
             let (world, stands) = (world.clone(), stands.clone());
             loom::thread::spawn(move || {
                 let stand = || stands.fetch_add(1, Ordering::Relaxed);
-                world.form.end(a, Part::Top, &first, stand);
-                let second = world.begin(a, Part::Top);
-                world.form.end(a, Part::Top, &[second], stand);
+                world.form.end(a, IdPurpose::Top, &first, stand);
+                let second = world.begin(a, IdPurpose::Top);
+                world.form.end(a, IdPurpose::Top, &[second], stand);
                 second
             })
         };
@@ -91,12 +94,15 @@ fn a_snapshot_among_two<F: Form + Send + Sync + 'static>(make: fn(Xid) -> F) {
     check(move || {
         let world = Arc::new(World::new(make(Xid(3))));
         let (a, b) = (world.form.enter(), world.form.enter());
-        let (early, late) = (world.begin(a, Part::Top), world.begin(b, Part::Top));
+        let (early, late) = (
+            world.begin(a, IdPurpose::Top),
+            world.begin(b, IdPurpose::Top),
+        );
         let early_stands = Arc::new(AtomicU64::new(0));
         let first = {
             let (world, stands) = (world.clone(), early_stands.clone());
             loom::thread::spawn(move || {
-                world.form.end(a, Part::Top, &[early], || {
+                world.form.end(a, IdPurpose::Top, &[early], || {
                     stands.store(1, Ordering::Release)
                 });
             })
@@ -107,7 +113,7 @@ fn a_snapshot_among_two<F: Form + Send + Sync + 'static>(make: fn(Xid) -> F) {
                 // As a writer that finds the row's last change committed does: by the status, once
                 // it is no longer running.
                 let saw = !world.look().contains(early) && stands.load(Ordering::Acquire) == 1;
-                world.form.end(b, Part::Top, &[late], || ());
+                world.form.end(b, IdPurpose::Top, &[late], || ());
                 saw
             })
         };
@@ -140,17 +146,17 @@ fn loom_a_copy_of_bits_while_chunks_are_given_back() {
         world.next.store(62, Ordering::Relaxed);
         // The last two of the first chunk have ended, the first of the second has not.
         for _ in 0..2 {
-            let xid = world.begin(0, Part::Top);
-            world.form.end(0, Part::Top, &[xid], || ());
+            let xid = world.begin(0, IdPurpose::Top);
+            world.form.end(0, IdPurpose::Top, &[xid], || ());
         }
-        let last = world.begin(0, Part::Top);
+        let last = world.begin(0, IdPurpose::Top);
         let tidier = {
             let world = world.clone();
             loom::thread::spawn(move || {
                 world.form.tidy();
                 // The chunk that is made now has the words of the one given back.
                 world.next.store(128, Ordering::Relaxed);
-                world.begin(0, Part::Top)
+                world.begin(0, IdPurpose::Top)
             })
         };
         let set = world.look();

@@ -74,11 +74,11 @@ impl FromStr for SnapshotForm {
 }
 
 /// A session's number in a form.
-pub(crate) type Place = u32;
+pub(crate) type SessionIndex = u32;
 
 /// What an id is given out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum IdPurpose {
     Top,
     Sub,
 }
@@ -86,18 +86,24 @@ pub(crate) enum Part {
 /// One way of knowing which transactions run.
 pub(crate) trait Form {
     /// A session comes.
-    fn enter(&self) -> Place;
+    fn enter(&self) -> SessionIndex;
 
     /// A session goes.
-    fn leave(&self, place: Place);
+    fn leave(&self, place: SessionIndex);
 
     /// Has `give` give out an id, which runs from then on.
-    fn begin(&self, place: Place, part: Part, give: impl FnOnce() -> Xid) -> Xid;
+    fn begin(&self, place: SessionIndex, part: IdPurpose, give: impl FnOnce() -> Xid) -> Xid;
 
     /// Ends `xids`, all of them at one moment, and the transaction too if `part` is its top.
     /// `stand` stores how they stand: who takes a snapshot after that moment finds it stored, or
     /// about to be.
-    fn end<R>(&self, place: Place, part: Part, xids: &[Xid], stand: impl FnOnce() -> R) -> R;
+    fn end<R>(
+        &self,
+        place: SessionIndex,
+        part: IdPurpose,
+        xids: &[Xid],
+        stand: impl FnOnce() -> R,
+    ) -> R;
 
     /// Fills `set` with what runs now. `next` tells the first id not given out.
     fn look(&self, set: &mut RunningSet, next: impl Fn() -> Xid);
@@ -111,17 +117,17 @@ pub(crate) struct ByNumber;
 
 impl Form for ByNumber {
     #[inline]
-    fn enter(&self) -> Place {
+    fn enter(&self) -> SessionIndex {
         0
     }
     #[inline]
-    fn leave(&self, _: Place) {}
+    fn leave(&self, _: SessionIndex) {}
     #[inline]
-    fn begin(&self, _: Place, _: Part, give: impl FnOnce() -> Xid) -> Xid {
+    fn begin(&self, _: SessionIndex, _: IdPurpose, give: impl FnOnce() -> Xid) -> Xid {
         give()
     }
     #[inline]
-    fn end<R>(&self, _: Place, _: Part, _: &[Xid], stand: impl FnOnce() -> R) -> R {
+    fn end<R>(&self, _: SessionIndex, _: IdPurpose, _: &[Xid], stand: impl FnOnce() -> R) -> R {
         stand()
     }
     #[inline]
@@ -184,18 +190,24 @@ macro_rules! to_listed {
 }
 
 impl Form for ActiveTransactions {
-    fn enter(&self) -> Place {
+    fn enter(&self) -> SessionIndex {
         to_form!(self, form => form.enter())
     }
-    fn leave(&self, place: Place) {
+    fn leave(&self, place: SessionIndex) {
         to_form!(self, form => form.leave(place));
     }
     #[inline]
-    fn begin(&self, place: Place, part: Part, give: impl FnOnce() -> Xid) -> Xid {
+    fn begin(&self, place: SessionIndex, part: IdPurpose, give: impl FnOnce() -> Xid) -> Xid {
         to_form!(self, form => form.begin(place, part, give))
     }
     #[inline]
-    fn end<R>(&self, place: Place, part: Part, xids: &[Xid], stand: impl FnOnce() -> R) -> R {
+    fn end<R>(
+        &self,
+        place: SessionIndex,
+        part: IdPurpose,
+        xids: &[Xid],
+        stand: impl FnOnce() -> R,
+    ) -> R {
         to_form!(self, form => form.end(place, part, xids, stand))
     }
     fn look(&self, set: &mut RunningSet, next: impl Fn() -> Xid) {

@@ -22,7 +22,7 @@ impl Forms {
             next: AtomicU64::new(FIRST),
         }
     }
-    fn begin(&self, place: Place, part: Part) -> Xid {
+    fn begin(&self, place: SessionIndex, part: IdPurpose) -> Xid {
         self.form.begin(place, part, || {
             Xid(self.next.fetch_add(1, Ordering::Relaxed))
         })
@@ -66,7 +66,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn run(form: SnapshotForm, ops: &[Op]) {
     let forms = Forms::new(form);
-    let mut sessions: Vec<(Place, Vec<Xid>)> = (0..SESSIONS)
+    let mut sessions: Vec<(SessionIndex, Vec<Xid>)> = (0..SESSIONS)
         .map(|_| (forms.form.enter(), Vec::new()))
         .collect();
     let mut running = BTreeSet::new();
@@ -76,9 +76,9 @@ fn run(form: SnapshotForm, ops: &[Op]) {
             Op::Begin(s) => {
                 let (place, xids) = &mut sessions[s];
                 let part = if xids.is_empty() {
-                    Part::Top
+                    IdPurpose::Top
                 } else {
-                    Part::Sub
+                    IdPurpose::Sub
                 };
                 let xid = forms.begin(*place, part);
                 xids.push(xid);
@@ -88,14 +88,14 @@ fn run(form: SnapshotForm, ops: &[Op]) {
                 let (place, xids) = &mut sessions[s];
                 let undone = xids.split_off(xids.len().saturating_sub(n).max(1).min(xids.len()));
                 if !undone.is_empty() {
-                    forms.form.end(*place, Part::Sub, &undone, || ());
+                    forms.form.end(*place, IdPurpose::Sub, &undone, || ());
                 }
                 undone.iter().for_each(|xid| assert!(running.remove(xid)));
             }
             Op::End(s) => {
                 let (place, xids) = &mut sessions[s];
                 if !xids.is_empty() {
-                    forms.form.end(*place, Part::Top, xids, || ());
+                    forms.form.end(*place, IdPurpose::Top, xids, || ());
                 }
                 xids.drain(..).for_each(|xid| assert!(running.remove(&xid)));
             }
@@ -145,8 +145,8 @@ fn names_are_the_settings() {
 fn a_long_history_takes_no_room() {
     let forms = Forms::new(SnapshotForm::Bitmap);
     for _ in 0..100_000 {
-        let xid = forms.begin(0, Part::Top);
-        forms.form.end(0, Part::Top, &[xid], || ());
+        let xid = forms.begin(0, IdPurpose::Top);
+        forms.form.end(0, IdPurpose::Top, &[xid], || ());
         if xid.0.is_multiple_of(50) {
             forms.form.tidy();
         }
@@ -175,11 +175,14 @@ fn ends_have_one_order_for_everybody() {
                     let place = forms.form.enter();
                     let mut n = 0usize;
                     while !stop.load(Ordering::Relaxed) {
-                        let ids = [forms.begin(place, Part::Top), forms.begin(place, Part::Sub)];
+                        let ids = [
+                            forms.begin(place, IdPurpose::Top),
+                            forms.begin(place, IdPurpose::Sub),
+                        ];
                         for (word, id) in mine[n % RECENT].iter().zip(ids) {
                             word.store(id.0, Ordering::Release);
                         }
-                        forms.form.end(place, Part::Top, &ids, || ());
+                        forms.form.end(place, IdPurpose::Top, &ids, || ());
                         n += 1;
                         if n.is_multiple_of(64) {
                             std::thread::yield_now();

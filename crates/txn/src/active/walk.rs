@@ -24,7 +24,7 @@ use throng_sync::lock::Mutex;
 use throng_sync::{CachePadded, Latch};
 use throng_types::Xid;
 
-use super::{Form, Part, Place, RunningSet};
+use super::{Form, IdPurpose, RunningSet, SessionIndex};
 use crate::growvec::GrowVec;
 
 /// A session's word when its transaction has no id.
@@ -43,7 +43,7 @@ pub(crate) struct Walk {
     /// Places that are walked: all that are taken are below.
     high: PlainU32,
     /// Places below `high` that are not taken.
-    free: Mutex<BTreeSet<Place>>,
+    free: Mutex<BTreeSet<SessionIndex>>,
 }
 
 /// A transaction's subtransactions that have an id and have not ended.
@@ -66,11 +66,11 @@ impl Walk {
         }
     }
 
-    fn xid_of(&self, place: Place) -> &AtomicU64 {
+    fn xid_of(&self, place: SessionIndex) -> &AtomicU64 {
         self.xids.get(place.into()).expect("a place given out")
     }
 
-    fn subs_of(&self, place: Place) -> &Subs {
+    fn subs_of(&self, place: SessionIndex) -> &Subs {
         self.subs.get(place.into()).expect("a place given out")
     }
 
@@ -90,7 +90,7 @@ impl Walk {
 }
 
 impl Form for Walk {
-    fn enter(&self) -> Place {
+    fn enter(&self) -> SessionIndex {
         let mut free = self.free.lock();
         // The lowest, so that what is walked becomes shorter again when many have gone.
         if let Some(place) = free.pop_first() {
@@ -104,7 +104,7 @@ impl Form for Walk {
         place
     }
 
-    fn leave(&self, place: Place) {
+    fn leave(&self, place: SessionIndex) {
         // Not if its transaction never ended (the log failed while it waited for its commit): then
         // it runs until the restart.
         if self.xid_of(place).load(Ordering::Relaxed) != NO_XID {
@@ -119,15 +119,15 @@ impl Form for Walk {
         self.high.store(high, PlainOrdering::Release);
     }
 
-    fn begin(&self, place: Place, part: Part, give: impl FnOnce() -> Xid) -> Xid {
+    fn begin(&self, place: SessionIndex, part: IdPurpose, give: impl FnOnce() -> Xid) -> Xid {
         self.giving.exclusive();
         let xid = give();
         match part {
             // Release: pairs with the walk. What matters comes before it anyway: the latch is
             // between an id that has ended and the walk that counts it, and `giving` between that
             // id and all below it.
-            Part::Top => self.xid_of(place).store(xid.0, Ordering::Release),
-            Part::Sub => {
+            IdPurpose::Top => self.xid_of(place).store(xid.0, Ordering::Release),
+            IdPurpose::Sub => {
                 let subs = self.subs_of(place);
                 subs.xids.lock().push(xid.0);
                 subs.count.fetch_add(1, Ordering::Release);
@@ -137,7 +137,13 @@ impl Form for Walk {
         xid
     }
 
-    fn end<R>(&self, place: Place, part: Part, xids: &[Xid], stand: impl FnOnce() -> R) -> R {
+    fn end<R>(
+        &self,
+        place: SessionIndex,
+        part: IdPurpose,
+        xids: &[Xid],
+        stand: impl FnOnce() -> R,
+    ) -> R {
         self.exclusive();
         let result = stand();
         let last = xids.iter().map(|xid| xid.0).max().unwrap_or(0);
@@ -148,12 +154,12 @@ impl Form for Walk {
         if subs.count.load(Ordering::Relaxed) > 0 {
             let mut running = subs.xids.lock();
             match part {
-                Part::Top => running.clear(),
-                Part::Sub => running.retain(|sub| !xids.contains(&Xid(*sub))),
+                IdPurpose::Top => running.clear(),
+                IdPurpose::Sub => running.retain(|sub| !xids.contains(&Xid(*sub))),
             }
             subs.count.store(running.len() as u32, Ordering::Relaxed);
         }
-        if part == Part::Top {
+        if part == IdPurpose::Top {
             self.xid_of(place).store(NO_XID, Ordering::Relaxed);
         }
         self.latch.unlock_exclusive();
@@ -175,7 +181,7 @@ impl Form for Walk {
                 }
                 from = from.min(xid);
                 list.push(xid);
-                let subs = self.subs_of((place + i) as Place);
+                let subs = self.subs_of((place + i) as SessionIndex);
                 if subs.count.load(Ordering::Acquire) > 0 {
                     list.extend(subs.xids.lock().iter().filter(|sub| **sub < to));
                 }

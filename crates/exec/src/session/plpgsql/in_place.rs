@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use throng_sql::expr::{Expr, Place};
+use throng_sql::expr::{Expr, ValuePart};
 use throng_sql::func::length::gather;
 use throng_syntax::plpgsql::Slot;
 use throng_types::{Array, Datum, Oid, Result};
@@ -55,7 +55,7 @@ impl Session {
                 push(Arc::make_mut(array), item)?;
             }
             (_, Expr::Replace { base, place, value }) if is_whole(base) => {
-                let Place::Item(subscripts) = place else {
+                let ValuePart::Item(subscripts) = place else {
                     return Ok(false);
                 };
                 let [subscript] = &subscripts[..] else {
@@ -70,7 +70,7 @@ impl Session {
                     let ty = |e: &Expr| e.ty();
                     let anew = Expr::Replace {
                         base: base.clone(),
-                        place: Place::Item(vec![Expr::Const(index, ty(subscript))]),
+                        place: ValuePart::Item(vec![Expr::Const(index, ty(subscript))]),
                         value: Box::new(Expr::Const(left, ty(value))),
                     };
                     m.values[at] = self.evaluate(m, &anew, false).await?;

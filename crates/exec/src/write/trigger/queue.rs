@@ -35,7 +35,7 @@ const SHARE: usize = 16;
 /// A row, or a statement, that some triggers are to run for.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Which triggers: by place in [`State::groups`].
+    /// Which triggers: by place in [`QueueState::groups`].
     group: u32,
     old: Tid,
     new: Tid,
@@ -74,7 +74,7 @@ impl Capture {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     entries: Vec<Entry>,
     groups: Vec<Group>,
     /// Of each level that has entries: its number, and where its entries and groups begin.
@@ -90,7 +90,7 @@ struct State {
 #[derive(Default)]
 pub struct Queue {
     level: Cell<u32>,
-    state: RefCell<State>,
+    state: RefCell<QueueState>,
 }
 
 impl Queue {
@@ -302,7 +302,7 @@ impl Queue {
     pub(super) fn take_back(&self, table: Oid, event: i16) {
         let level = self.level.get();
         let mut state = self.state.borrow_mut();
-        let State {
+        let QueueState {
             entries,
             groups,
             starts,

@@ -20,13 +20,13 @@ use crate::route::Tree;
 type Ordered<K, V> = imbl::GenericOrdMap<K, V, imbl::shared_ptr::DefaultSharedPtr>;
 
 /// What partitions are sorted by: the default partition last, then by bound.
-type Place = (u8, Vec<Edge>, (i32, i32));
+type BoundOrder = (u8, Vec<Edge>, (i32, i32));
 
 /// Bounds by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bounds {
     of: Map<Oid, Arc<Keys>>,
-    order: Ordered<(Place, Oid), ()>,
+    order: Ordered<(BoundOrder, Oid), ()>,
     /// By lower end.
     ranges: Ordered<Vec<Edge>, (Vec<Edge>, Oid)>,
     listed: Ordered<Vec<u8>, Oid>,

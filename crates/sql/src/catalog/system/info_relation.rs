@@ -369,14 +369,14 @@ static COLUMNS: LazyLock<Sparse> = LazyLock::new(|| {
 });
 
 /// A column in its relation.
-struct Place<'a> {
+struct ColumnPlace<'a> {
     schema: Oid,
     relation: &'a str,
     number: u16,
     updatable: bool,
 }
 
-fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<Datum> {
+fn column_row(catalog: &Catalog, place: &ColumnPlace<'_>, column: &ColumnDef) -> Vec<Datum> {
     let database = catalog_name(catalog);
     let ty = describe(column.ty);
     // A default collation goes without saying.
@@ -475,7 +475,7 @@ fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
     numbered
         .map(|(&(name, ty), number)| {
             let updatable = table.relkind() == b'r';
-            let place = Place {
+            let place = ColumnPlace {
                 schema: table.schema,
                 relation: table.name,
                 number,
@@ -492,7 +492,7 @@ pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         .collect();
     for table in own_tables(catalog, state) {
         for (number, column) in table.live_columns() {
-            let place = Place {
+            let place = ColumnPlace {
                 schema: table.schema,
                 relation: &table.name,
                 number,
@@ -504,7 +504,7 @@ pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     for view in own_views(catalog, state) {
         let updatable = state.updatable_columns(view);
         for (column, number) in view.columns_of_table().iter().zip(1..) {
-            let place = Place {
+            let place = ColumnPlace {
                 schema: view.schema,
                 relation: &view.name,
                 number,

@@ -6,7 +6,7 @@ use super::super::string::text;
 use super::super::{EvalContext, EvalResult};
 use super::access::utf8;
 use super::{invalid, json, path};
-use crate::io::json::{Part, Token, Walker};
+use crate::io::json::{JsonPart, Token, Walker};
 use std::borrow::Cow;
 use std::ops::Range;
 use throng_types::jsonb::write_string;
@@ -28,28 +28,28 @@ pub fn top(text: &str) -> Result<Top<'_>> {
     while let Some(part) = walker.next_part()? {
         let span = walker.span();
         let whole = match (part, walker.depth()) {
-            (Part::Scalar(Token::String, _), 0) => {
+            (JsonPart::Scalar(Token::String, _), 0) => {
                 top = Top::Scalar(walker.take_string());
                 continue;
             }
-            (Part::Scalar(_, written), 0) => {
+            (JsonPart::Scalar(_, written), 0) => {
                 top = Top::Scalar(Cow::Borrowed(written));
                 continue;
             }
-            (Part::ObjectStart, 1) => {
+            (JsonPart::ObjectStart, 1) => {
                 top = Top::Object(Vec::new());
                 continue;
             }
-            (Part::ObjectStart | Part::ArrayStart, 2) => {
+            (JsonPart::ObjectStart | JsonPart::ArrayStart, 2) => {
                 start = span.start;
                 continue;
             }
-            (Part::Key(name), 1) => {
+            (JsonPart::Key(name), 1) => {
                 key = Some(name);
                 continue;
             }
-            (Part::Scalar(..), 1) => span,
-            (Part::ObjectEnd | Part::ArrayEnd, 1) => start..span.end,
+            (JsonPart::Scalar(..), 1) => span,
+            (JsonPart::ObjectEnd | JsonPart::ArrayEnd, 1) => start..span.end,
             _ => continue,
         };
         match &mut top {
@@ -213,13 +213,13 @@ pub fn strip_nulls(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let mut open: Vec<bool> = Vec::new();
     let mut key = None;
     while let Some(part) = walker.next_part()? {
-        if let Part::Key(name) = part {
+        if let JsonPart::Key(name) = part {
             key = Some(name);
             continue;
         }
-        let ends = matches!(part, Part::ObjectEnd | Part::ArrayEnd);
+        let ends = matches!(part, JsonPart::ObjectEnd | JsonPart::ArrayEnd);
         let drops = open.last().is_some_and(|&object| object || in_arrays);
-        if drops && matches!(part, Part::Scalar(Token::Null, _)) {
+        if drops && matches!(part, JsonPart::Scalar(Token::Null, _)) {
             key = None;
             continue;
         }
@@ -233,18 +233,18 @@ pub fn strip_nulls(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             }
         }
         match part {
-            Part::ObjectStart | Part::ArrayStart => {
-                let object = part == Part::ObjectStart;
+            JsonPart::ObjectStart | JsonPart::ArrayStart => {
+                let object = part == JsonPart::ObjectStart;
                 open.push(object);
                 out.push(if object { b'{' } else { b'[' });
             }
-            Part::ObjectEnd | Part::ArrayEnd => {
+            JsonPart::ObjectEnd | JsonPart::ArrayEnd => {
                 let object = open.pop() == Some(true);
                 out.push(if object { b'}' } else { b']' });
             }
-            Part::Scalar(Token::String, _) => write_string(&walker.take_string(), &mut out),
-            Part::Scalar(_, written) => out.extend_from_slice(written.as_bytes()),
-            Part::Key(_) => {}
+            JsonPart::Scalar(Token::String, _) => write_string(&walker.take_string(), &mut out),
+            JsonPart::Scalar(_, written) => out.extend_from_slice(written.as_bytes()),
+            JsonPart::Key(_) => {}
         }
     }
     Ok(Datum::Json(utf8(out)?.into()))

@@ -24,10 +24,10 @@ fn too_long() -> Error {
 pub(super) type Kept = Vec<Option<(usize, usize)>>;
 
 /// How a part of an expression is taken apart.
-pub(super) enum Part {
+pub(super) enum DissectPart {
     /// Nothing in it is kept.
     Plain,
-    Group(usize, Box<Part>),
+    Group(usize, Box<DissectPart>),
     Back {
         group: usize,
         least: u32,
@@ -46,7 +46,7 @@ pub(super) enum Part {
 }
 
 pub(super) struct Segment {
-    part: Part,
+    part: DissectPart,
     forward: Program,
     backward: Program,
     prefer: Prefer,
@@ -69,7 +69,7 @@ fn groups_in(node: &Node, range: &mut (usize, usize)) {
 }
 
 impl Segment {
-    fn new(node: &Node, part: Part, budget: &mut Budget) -> Result<Segment> {
+    fn new(node: &Node, part: DissectPart, budget: &mut Budget) -> Result<Segment> {
         let mut groups = (usize::MAX, 0);
         groups_in(node, &mut groups);
         Ok(Segment {
@@ -82,7 +82,7 @@ impl Segment {
     }
 
     fn of(node: &Node, budget: &mut Budget) -> Result<Segment> {
-        let part = Part::of(node, budget)?;
+        let part = DissectPart::of(node, budget)?;
         Segment::new(node, part, budget)
     }
 
@@ -98,27 +98,31 @@ impl Segment {
     }
 }
 
-impl Part {
-    pub fn of(node: &Node, budget: &mut Budget) -> Result<Part> {
+impl DissectPart {
+    pub fn of(node: &Node, budget: &mut Budget) -> Result<DissectPart> {
         if !node.keeps() {
-            return Ok(Part::Plain);
+            return Ok(DissectPart::Plain);
         }
         Ok(match node {
-            Node::Group(number, inner) => Part::Group(*number, Box::new(Part::of(inner, budget)?)),
-            Node::Back(group, _) => Part::Back {
+            Node::Group(number, inner) => {
+                DissectPart::Group(*number, Box::new(DissectPart::of(inner, budget)?))
+            }
+            Node::Back(group, _) => DissectPart::Back {
                 group: *group,
                 least: 1,
                 most: Some(1),
             },
-            Node::Concat(items) => Part::Sequence(Segment::all(&Node::segments(items), budget)?),
-            Node::Alternatives(items) => Part::Alternatives(Segment::all(items, budget)?),
+            Node::Concat(items) => {
+                DissectPart::Sequence(Segment::all(&Node::segments(items), budget)?)
+            }
+            Node::Alternatives(items) => DissectPart::Alternatives(Segment::all(items, budget)?),
             Node::Repeat {
                 inner,
                 least,
                 most,
                 prefer,
-            } => Part::repeated(node, inner, (*least, *most), *prefer, budget)?,
-            _ => Part::Plain,
+            } => DissectPart::repeated(node, inner, (*least, *most), *prefer, budget)?,
+            _ => DissectPart::Plain,
         })
     }
 
@@ -128,9 +132,9 @@ impl Part {
         (least, most): (u32, Option<u32>),
         prefer: Option<Prefer>,
         budget: &mut Budget,
-    ) -> Result<Part> {
+    ) -> Result<DissectPart> {
         if let Node::Back(group, _) = **inner {
-            return Ok(Part::Back { group, least, most });
+            return Ok(DissectPart::Back { group, least, most });
         }
         let times = |least, most| Node::Repeat {
             inner: inner.clone(),
@@ -139,16 +143,19 @@ impl Part {
             prefer,
         };
         match (least, most) {
-            (_, Some(0)) => Ok(Part::Plain),
-            (1, Some(1)) => Part::of(inner, budget),
+            (_, Some(0)) => Ok(DissectPart::Plain),
+            (1, Some(1)) => DissectPart::of(inner, budget),
             // What is kept is of the last time.
             (1.., _) if !inner.refers_back() => {
                 let before = times(least - 1, most.map(|most| most - 1));
-                let mut before = Segment::new(&before, Part::Plain, budget)?;
+                let mut before = Segment::new(&before, DissectPart::Plain, budget)?;
                 before.prefer = node.prefers().unwrap_or(Prefer::Longest);
-                Ok(Part::Sequence(vec![before, Segment::of(inner, budget)?]))
+                Ok(DissectPart::Sequence(vec![
+                    before,
+                    Segment::of(inner, budget)?,
+                ]))
             }
-            _ => Ok(Part::Iterate {
+            _ => Ok(DissectPart::Iterate {
                 inner: Box::new(Segment::of(inner, budget)?),
                 rest: Program::backward(&times(0, None), budget)?,
                 least,
@@ -178,7 +185,13 @@ impl Dissection<'_> {
 
     /// Whether a part of the text is a match of a part of the expression, and what is kept of it.
     /// Without references back, it is known to be one.
-    pub fn take(&self, part: &Part, from: usize, to: usize, kept: &mut Kept) -> Result<bool> {
+    pub fn take(
+        &self,
+        part: &DissectPart,
+        from: usize,
+        to: usize,
+        kept: &mut Kept,
+    ) -> Result<bool> {
         self.unbroken(())?;
         if self.refers_back && self.scan.steps.get() > MOST_STEPS {
             return Err(Error::new(
@@ -187,18 +200,18 @@ impl Dissection<'_> {
             ));
         }
         match part {
-            Part::Plain => Ok(true),
-            Part::Group(number, inner) => {
+            DissectPart::Plain => Ok(true),
+            DissectPart::Group(number, inner) => {
                 let taken = self.take(inner, from, to, kept)?;
                 if taken {
                     kept[*number] = Some((from, to));
                 }
                 Ok(taken)
             }
-            Part::Back { group, least, most } => {
+            DissectPart::Back { group, least, most } => {
                 Ok(self.repeats(kept[*group], (*least, *most), from, to))
             }
-            Part::Alternatives(branches) => {
+            DissectPart::Alternatives(branches) => {
                 for branch in branches {
                     branch.forget(kept);
                     if self.scan.is_exactly(&branch.forward, from, to)
@@ -210,8 +223,8 @@ impl Dissection<'_> {
                 }
                 Ok(false)
             }
-            Part::Sequence(segments) => self.sequence(segments, from, to, kept),
-            Part::Iterate {
+            DissectPart::Sequence(segments) => self.sequence(segments, from, to, kept),
+            DissectPart::Iterate {
                 inner,
                 rest,
                 least,

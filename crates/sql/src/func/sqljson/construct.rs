@@ -4,7 +4,7 @@ use super::JsonKind;
 use crate::func::json::build::{key, null_key, to_json, tree, write};
 use crate::func::{EvalContext, EvalResult};
 use crate::io::binary::check_text;
-use crate::io::json::{Part, Walker};
+use crate::io::json::{JsonPart, Walker};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use throng_types::error::state;
@@ -122,16 +122,16 @@ fn shape(text: &str, unique: bool) -> Result<(JsonKind, bool)> {
     let mut is_unique = true;
     while let Some(part) = walker.next_part()? {
         kind.get_or_insert(match part {
-            Part::ObjectStart => JsonKind::Object,
-            Part::ArrayStart => JsonKind::Array,
+            JsonPart::ObjectStart => JsonKind::Object,
+            JsonPart::ArrayStart => JsonKind::Array,
             _ => JsonKind::Scalar,
         });
         match part {
-            Part::ObjectStart | Part::ArrayStart if unique => open.push(HashSet::new()),
-            Part::ObjectEnd | Part::ArrayEnd if unique => {
+            JsonPart::ObjectStart | JsonPart::ArrayStart if unique => open.push(HashSet::new()),
+            JsonPart::ObjectEnd | JsonPart::ArrayEnd if unique => {
                 open.pop();
             }
-            Part::Key(name) if unique => {
+            JsonPart::Key(name) if unique => {
                 if let Some(names) = open.last_mut() {
                     is_unique &= names.insert(name.into_owned());
                 }

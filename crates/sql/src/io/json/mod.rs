@@ -16,7 +16,7 @@ use throng_types::{Jsonb, Numeric, Result};
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part<'a> {
+pub enum JsonPart<'a> {
     ObjectStart,
     ObjectEnd,
     ArrayStart,
@@ -29,7 +29,7 @@ pub enum Part<'a> {
 
 /// What may come next.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum JsonState {
     /// Nothing is read yet.
     Start,
     /// A value, whose first token is read.
@@ -46,7 +46,7 @@ pub struct Walker<'a> {
     lexer: Lexer<'a>,
     /// The containers that are open: true for an object.
     open: Vec<bool>,
-    state: State,
+    state: JsonState,
     /// What the last scalar string means.
     string: Option<Cow<'a, str>>,
     /// Where the last part is written.
@@ -59,7 +59,7 @@ impl<'a> Walker<'a> {
         Walker {
             lexer: Lexer::new(text, escapes),
             open: Vec::new(),
-            state: State::Start,
+            state: JsonState::Start,
             string: None,
             span: 0..0,
         }
@@ -82,34 +82,34 @@ impl<'a> Walker<'a> {
         self.span = self.lexer.start..self.lexer.end;
     }
 
-    fn start(&mut self, object: bool) -> Result<Option<Part<'a>>> {
+    fn start(&mut self, object: bool) -> Result<Option<JsonPart<'a>>> {
         if self.open.len() >= MAX_DEPTH {
             return Err(too_deep());
         }
         self.open.push(object);
         self.note();
         self.state = if object {
-            State::FirstMember
+            JsonState::FirstMember
         } else {
-            State::FirstElement
+            JsonState::FirstElement
         };
         Ok(Some(if object {
-            Part::ObjectStart
+            JsonPart::ObjectStart
         } else {
-            Part::ArrayStart
+            JsonPart::ArrayStart
         }))
     }
 
-    fn end(&mut self) -> Option<Part<'a>> {
+    fn end(&mut self) -> Option<JsonPart<'a>> {
         self.note();
-        self.state = State::Next;
+        self.state = JsonState::Next;
         Some(match self.open.pop() {
-            Some(true) => Part::ObjectEnd,
-            _ => Part::ArrayEnd,
+            Some(true) => JsonPart::ObjectEnd,
+            _ => JsonPart::ArrayEnd,
         })
     }
 
-    fn key(&mut self) -> Result<Option<Part<'a>>> {
+    fn key(&mut self) -> Result<Option<JsonPart<'a>>> {
         if self.lexer.token != Token::String {
             return Err(self.lexer.fault(Fault::ExpectedString));
         }
@@ -120,12 +120,12 @@ impl<'a> Walker<'a> {
             return Err(self.lexer.fault(Fault::ExpectedColon));
         }
         self.lexer.advance()?;
-        self.state = State::Value;
-        Ok(Some(Part::Key(key)))
+        self.state = JsonState::Value;
+        Ok(Some(JsonPart::Key(key)))
     }
 
     /// The value that begins with the current token.
-    fn value(&mut self) -> Result<Option<Part<'a>>> {
+    fn value(&mut self) -> Result<Option<JsonPart<'a>>> {
         match self.lexer.token {
             Token::ObjectStart => self.start(true),
             Token::ArrayStart => self.start(false),
@@ -134,36 +134,36 @@ impl<'a> Walker<'a> {
                 if token == Token::String {
                     self.string = Some(self.lexer.take_string());
                 }
-                self.state = State::Next;
-                Ok(Some(Part::Scalar(token, self.lexer.lexeme())))
+                self.state = JsonState::Next;
+                Ok(Some(JsonPart::Scalar(token, self.lexer.lexeme())))
             }
             _ => Err(self.lexer.fault(Fault::ExpectedValue)),
         }
     }
 
     /// The next part; None at the text's end.
-    pub fn next_part(&mut self) -> Result<Option<Part<'a>>> {
-        if !matches!(self.state, State::Value | State::Done) {
+    pub fn next_part(&mut self) -> Result<Option<JsonPart<'a>>> {
+        if !matches!(self.state, JsonState::Value | JsonState::Done) {
             self.lexer.advance()?;
         }
         match self.state {
-            State::Start | State::Value => self.value(),
-            State::FirstElement if self.lexer.token == Token::ArrayEnd => Ok(self.end()),
-            State::FirstElement => self.value(),
-            State::FirstMember => match self.lexer.token {
+            JsonState::Start | JsonState::Value => self.value(),
+            JsonState::FirstElement if self.lexer.token == Token::ArrayEnd => Ok(self.end()),
+            JsonState::FirstElement => self.value(),
+            JsonState::FirstMember => match self.lexer.token {
                 Token::ObjectEnd => Ok(self.end()),
                 Token::String => self.key(),
                 _ => Err(self.lexer.fault(Fault::ExpectedFirstMember)),
             },
-            State::Next => self.after_value(),
-            State::Done => Ok(None),
+            JsonState::Next => self.after_value(),
+            JsonState::Done => Ok(None),
         }
     }
 
-    fn after_value(&mut self) -> Result<Option<Part<'a>>> {
+    fn after_value(&mut self) -> Result<Option<JsonPart<'a>>> {
         match (self.open.last(), self.lexer.token) {
             (None, Token::End) => {
-                self.state = State::Done;
+                self.state = JsonState::Done;
                 Ok(None)
             }
             (None, _) => Err(self.lexer.fault(Fault::ExpectedEnd)),
@@ -202,26 +202,26 @@ pub fn parse_tree(text: &str) -> Result<Json<'_>> {
     let mut whole = Json::Null;
     while let Some(part) = walker.next_part()? {
         let value = match part {
-            Part::ObjectStart => {
+            JsonPart::ObjectStart => {
                 open.push(Open::Object(Vec::new(), None));
                 continue;
             }
-            Part::ArrayStart => {
+            JsonPart::ArrayStart => {
                 open.push(Open::Array(Vec::new()));
                 continue;
             }
-            Part::Key(name) => {
+            JsonPart::Key(name) => {
                 if let Some(Open::Object(_, key)) = open.last_mut() {
                     *key = Some(name);
                 }
                 continue;
             }
-            Part::ObjectEnd | Part::ArrayEnd => match open.pop() {
+            JsonPart::ObjectEnd | JsonPart::ArrayEnd => match open.pop() {
                 Some(Open::Array(items)) => Json::Array(items),
                 Some(Open::Object(members, _)) => Json::Object(members),
                 None => Json::Null,
             },
-            Part::Scalar(token, written) => scalar(token, written, &mut walker)?,
+            JsonPart::Scalar(token, written) => scalar(token, written, &mut walker)?,
         };
         match open.last_mut() {
             None => whole = value,

@@ -59,14 +59,14 @@ pub enum EnumChange {
 
 /// What follows a column's name that is assigned to: `.field`, `[1]`, `[1:2]`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum TargetPart {
     Field(String, Pos),
     Index(Expr),
     Slice(Option<Expr>, Option<Expr>, Pos),
 }
 
 /// The part of the `i`th column of a list.
-pub fn part(parts: &[Vec<Part>], i: usize) -> &[Part] {
+pub fn part(parts: &[Vec<TargetPart>], i: usize) -> &[TargetPart] {
     parts.get(i).map_or(&[], Vec::as_slice)
 }
 

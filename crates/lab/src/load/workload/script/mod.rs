@@ -61,7 +61,7 @@ impl Workload for Script {
             ("scale", self.scale),
         ];
         let given = given.map(|(name, value)| (name.to_owned(), Value::Int(value)));
-        let state = State {
+        let state = ScriptState {
             variables: given.into(),
             random: Random::of(seed, number as u64),
         };
@@ -79,7 +79,7 @@ impl Workload for Script {
 }
 
 #[derive(Clone)]
-struct State {
+struct ScriptState {
     variables: Variables,
     random: Random,
 }
@@ -88,8 +88,8 @@ struct Player {
     steps: Arc<Vec<Step>>,
     /// As it was when the transaction was drawn: a retry begins there, so that it does the same
     /// again.
-    before: State,
-    state: State,
+    before: ScriptState,
+    state: ScriptState,
 }
 
 impl Client for Player {
@@ -114,7 +114,7 @@ impl Client for Player {
     }
 }
 
-impl State {
+impl ScriptState {
     async fn step(&mut self, step: &Step, link: &mut Link) -> Result<()> {
         let at = |why: String| Trouble::usage(format!("line {}: {why}", step.line));
         match &step.command {

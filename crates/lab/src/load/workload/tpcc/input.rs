@@ -34,7 +34,7 @@ const _: () = {
 
 /// A district of a warehouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DistrictId {
     pub warehouse: i64,
     pub district: i64,
 }
@@ -64,7 +64,7 @@ pub enum Input {
     Payment {
         district: i64,
         /// Where the customer lives, which may be elsewhere.
-        at: Place,
+        at: DistrictId,
         who: Who,
         /// Cents.
         amount: i64,
@@ -83,7 +83,7 @@ pub enum Input {
 
 pub struct Draw<'a> {
     pub random: &'a mut Random,
-    pub home: Place,
+    pub home: DistrictId,
     pub warehouses: i64,
     pub constants: Constants,
 }
@@ -139,11 +139,11 @@ impl Draw<'_> {
     fn payment(&mut self) -> Input {
         let district = self.district();
         let at = match self.random.percent(85) {
-            true => Place {
+            true => DistrictId {
                 district,
                 ..self.home
             },
-            false => Place {
+            false => DistrictId {
                 warehouse: self.other_warehouse(),
                 district: self.district(),
             },
@@ -201,7 +201,7 @@ mod tests {
         let mut random = Random::of(11, 0);
         let mut draw = Draw {
             random: &mut random,
-            home: Place {
+            home: DistrictId {
                 warehouse: 2.min(warehouses),
                 district: 3,
             },

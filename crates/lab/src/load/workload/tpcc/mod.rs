@@ -26,7 +26,7 @@ mod transactions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::input::{Constants, Input, Place};
+use self::input::{Constants, DistrictId, Input};
 use self::sql::Statements;
 use super::{Client, Condition, Doing, Link, Pauses, Workload};
 use crate::load::dialect::Dialect;
@@ -126,7 +126,7 @@ impl Workload for Tpcc {
         // Terminals are dealt to warehouses evenly, and a warehouse's to its districts (clause
         // 2.8.1.1).
         let number = number as i64;
-        let home = Place {
+        let home = DistrictId {
             warehouse: number % self.warehouses + 1,
             district: number / self.warehouses % DISTRICTS + 1,
         };
@@ -174,7 +174,7 @@ struct Terminal {
     sql: Arc<Statements>,
     warehouses: i64,
     waits: bool,
-    home: Place,
+    home: DistrictId,
     random: Random,
     deck: Deck,
     /// What was drawn last; nothing before the first.

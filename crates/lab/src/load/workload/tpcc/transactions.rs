@@ -1,7 +1,7 @@
 //! The five transactions as their profiles say (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4, 2.8.2), each in
 //! one database transaction.
 
-use super::input::{Input, Line, Place, Who};
+use super::input::{DistrictId, Input, Line, Who};
 use super::sql::{LINE_PARAMS, Statements};
 use super::{DISTRICTS, ITEMS};
 use crate::load::connection::Connection;
@@ -12,7 +12,12 @@ use crate::load::workload::{Done, Link};
 /// How many of a district's last orders Stock-Level looks at.
 const LAST_ORDERS: i64 = 20;
 
-pub async fn run(sql: &Statements, input: &Input, home: Place, link: &mut Link) -> Result<Done> {
+pub async fn run(
+    sql: &Statements,
+    input: &Input,
+    home: DistrictId,
+    link: &mut Link,
+) -> Result<Done> {
     let at = At {
         sql,
         warehouse: home.warehouse,
@@ -111,7 +116,13 @@ impl At<'_> {
         }))
     }
 
-    async fn payment(mut self, district: i64, at: Place, who: &Who, amount: i64) -> Result<Done> {
+    async fn payment(
+        mut self,
+        district: i64,
+        at: DistrictId,
+        who: &Who,
+        amount: i64,
+    ) -> Result<Done> {
         let sql = self.sql;
         self.connection.run(&sql.begin, &[]).await?;
         let customer = match who {
@@ -159,7 +170,7 @@ impl At<'_> {
     }
 
     /// The one in the middle of those of that name, by first name (clause 2.5.2.2).
-    async fn middle_customer(&mut self, at: Place, name: &str) -> Result<i64> {
+    async fn middle_customer(&mut self, at: DistrictId, name: &str) -> Result<i64> {
         let args = [
             Arg::Int(at.warehouse),
             Arg::Int(at.district),
@@ -178,7 +189,7 @@ impl At<'_> {
     async fn order_status(mut self, district: i64, who: &Who) -> Result<Done> {
         let sql = self.sql;
         self.connection.run(&sql.begin, &[]).await?;
-        let place = Place {
+        let place = DistrictId {
             warehouse: self.warehouse,
             district,
         };
