@@ -16,7 +16,7 @@ use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleen
 use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
 use foldhash::fast::FixedState;
 use throng_sql::expr::Expr;
-use throng_sql::func::like::like;
+use throng_sql::func::string::like::like;
 use throng_sql::func::{CastMethod, Operator, operator_by_oid};
 use throng_types::numeric::Decimal;
 use throng_types::row::Phys;

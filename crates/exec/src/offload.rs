@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use throng_sql::catalog::{Catalog, TypeDef};
 use throng_sql::expr::Expr;
-use throng_sql::func::length::fits;
+use throng_sql::func::string::length::fits;
 use throng_sql::func::{
     Cast, EvalContext, EvalHost, EvalResult, EvalStop, Function, ObjectKind, Operator, SetFn,
     SetIterator,

@@ -98,7 +98,7 @@ pub enum Expr {
         ty: SqlType,
     },
     /// A type conversion: `cast` where the types differ, then `to`'s modifier
-    /// ([`crate::func::typmod::apply`], cutting to length where `context` is explicit).
+    /// ([`crate::func::cast::typmod::apply`], cutting to length where `context` is explicit).
     Cast {
         arg: Box<Expr>,
         cast: Option<&'static Cast>,

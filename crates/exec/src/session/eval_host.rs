@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use throng_sql::catalog::system::routine;
 use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
-use throng_sql::func::random::Random;
+use throng_sql::func::number::random::Random;
 use throng_sql::func::{
     self, EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable,
 };

@@ -79,7 +79,7 @@ use foldhash::fast::RandomState;
 use throng_observe::SessionWaits;
 use throng_sql::catalog::{Catalog, RoleDef, builtin};
 use throng_sql::command::{BoundStatement, Command};
-use throng_sql::func::random::Random;
+use throng_sql::func::number::random::Random;
 use throng_sql::io::FormatSettings;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_sync::fetch_span_ahead;

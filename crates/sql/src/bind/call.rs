@@ -9,7 +9,7 @@ use super::scope::Scope;
 use super::select::{has_aggregate, has_window};
 use super::{Binder, at};
 use crate::expr::{Expr, RoutineCall};
-use crate::func::current::CURRENT;
+use crate::func::system::current::CURRENT;
 use crate::func::{Callee, CastContext, resolve_function, written};
 use throng_syntax::parse::ast::{self, Node, Pos};
 

@@ -7,7 +7,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::{Binder, at};
 use crate::catalog::TypeDef;
 use crate::expr::Expr;
-use crate::func::{CastContext, find_cast, select_common_type, typmod};
+use crate::func::{CastContext, cast::typmod, find_cast, select_common_type};
 use throng_syntax::parse::ast::{self, Pos};
 
 /// PostgreSQL's types that are known to be missing here.
@@ -231,7 +231,7 @@ impl Binder<'_> {
         if to.typmod == -1 || whole {
             return Ok(datum);
         }
-        crate::func::typmod::apply(datum, to, context == CastContext::Explicit)
+        crate::func::cast::typmod::apply(datum, to, context == CastContext::Explicit)
     }
 
     /// An implicit cast that must succeed.

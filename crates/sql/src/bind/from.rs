@@ -9,8 +9,8 @@ use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names
 use super::{Binder, Clause, at};
 use crate::catalog::{Relation, RoutineKind};
 use crate::expr::{Expr, RelId, RoutineCall, Var};
+use crate::func::aggregate::transition::TRANSITION;
 use crate::func::system::{SEQUENCE, SEQUENCE_COLUMNS};
-use crate::func::transition::TRANSITION;
 use crate::func::{Callee, TransitionTable};
 use crate::query::{
     Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelColumn, RelKind,

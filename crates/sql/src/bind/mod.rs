@@ -76,7 +76,7 @@ use crate::catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use crate::command::{Bound, BoundStatement};
 use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
-use crate::func::collate::COLLATE;
+use crate::func::string::collate::COLLATE;
 use crate::query::{BoundQuery, Cte, QueryKind};
 use crate::window::Window;
 use throng_syntax::parse::{self, ast};

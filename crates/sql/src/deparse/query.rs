@@ -3,7 +3,7 @@
 use super::{LIST, STEP, Scope, Writer};
 use crate::expr::{Expr, SortKey};
 use crate::func::CastContext;
-use crate::func::collate::COLLATE;
+use crate::func::string::collate::COLLATE;
 use crate::query::{
     Body, Cte, CteBody, Distinct, FromItem, Grouping, GroupingItem, LockWait, Query, RelKind,
     Select, SetOp, Target,

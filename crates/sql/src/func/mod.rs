@@ -5,65 +5,33 @@
 //! new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row operators call `eval`
 //! directly; analytics lifts the same function to columns.
 
-mod acl;
-pub(crate) use acl::read_aclitem;
 pub mod aggregate;
-mod aggregate_ordered;
-mod aggregate_other;
-mod aggregate_pair;
-mod aggregate_table;
 mod array;
-mod array_edit;
 pub mod cast;
-mod cast_table;
-mod catalog_name;
-mod charset;
-pub mod collate;
 pub mod compare;
-mod compare_table;
+pub(crate) mod datetime;
+pub mod number;
+pub mod string;
+pub mod system;
+mod to_char;
+pub(crate) use system::acl::read_aclitem;
 pub mod context;
-pub mod conversion;
-pub mod current;
 pub mod cursor;
-mod datetime;
-pub(crate) mod datetime_make;
 pub mod enums;
-mod extract;
-mod extreme;
-mod format;
-mod hashes;
 pub mod json;
 pub mod jsonpath;
-pub mod length;
-pub mod like;
-mod lsn;
-mod math;
 mod misc;
 pub mod named;
-pub mod number;
-mod object;
-pub mod random;
 mod regex;
 mod regex_func;
 mod registry;
 pub mod resolve;
 mod set;
 pub mod sqljson;
-mod string;
-mod string_bytes;
-pub(crate) mod system;
-mod system_table;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
 mod testing_sql;
-mod timezone;
-mod to_char;
-mod to_char_number;
-mod to_char_parse;
-pub mod transition;
-pub mod typmod;
-mod unicode;
 mod window;
 pub mod written;
 
@@ -79,7 +47,7 @@ pub use resolve::{
 };
 pub use throng_syntax::vocabulary::Volatility;
 
-pub use aggregate_ordered::{OrderedFn, OrderedSet};
+pub use aggregate::ordered::{OrderedFn, OrderedSet};
 pub use window::{WindowFunction, WindowKind};
 
 use aggregate::AggState;
@@ -107,7 +75,7 @@ impl FunctionFamily {
 /// Every family.
 pub static FAMILIES: &[FunctionFamily] = &[
     FunctionFamily {
-        operators: compare_table::OPERATORS,
+        operators: compare::table::OPERATORS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -115,16 +83,16 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: math::FUNCTIONS,
+        functions: number::math::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: random::FUNCTIONS,
+        functions: number::random::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: cast_table::FUNCTIONS,
-        casts: cast_table::CASTS,
+        functions: cast::table::FUNCTIONS,
+        casts: cast::table::CASTS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -136,11 +104,11 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: unicode::FUNCTIONS,
+        functions: string::unicode::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: timezone::FUNCTIONS,
+        functions: datetime::timezone::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -152,35 +120,35 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: catalog_name::FUNCTIONS,
+        functions: system::catalog_name::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: system_table::FUNCTIONS,
+        functions: system::table::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: extreme::FUNCTIONS,
+        functions: aggregate::extreme::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: hashes::FUNCTIONS,
+        functions: compare::hashes::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: object::FUNCTIONS,
+        functions: system::object::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: object::SERVERS,
+        functions: system::object::SERVERS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: object::WRAPPERS,
+        functions: system::object::WRAPPERS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: object::PARAMETERS,
+        functions: system::object::PARAMETERS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -189,8 +157,8 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: array_edit::FUNCTIONS,
-        operators: array_edit::OPERATORS,
+        functions: array::edit::FUNCTIONS,
+        operators: array::edit::OPERATORS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -199,21 +167,21 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: charset::FUNCTIONS,
+        functions: string::charset::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: string_bytes::FUNCTIONS,
-        operators: string_bytes::OPERATORS,
+        functions: string::bytes::FUNCTIONS,
+        operators: string::bytes::OPERATORS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: format::FUNCTIONS,
+        functions: string::format::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: like::FUNCTIONS,
-        operators: like::OPERATORS,
+        functions: string::like::FUNCTIONS,
+        operators: string::like::OPERATORS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -222,11 +190,11 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: extract::FUNCTIONS,
+        functions: datetime::extract::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: datetime_make::FUNCTIONS,
+        functions: datetime::make::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -238,8 +206,8 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: lsn::FUNCTIONS,
-        operators: lsn::OPERATORS,
+        functions: system::lsn::FUNCTIONS,
+        operators: system::lsn::OPERATORS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -263,8 +231,8 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        functions: acl::FUNCTIONS,
-        operators: acl::OPERATORS,
+        functions: system::acl::FUNCTIONS,
+        operators: system::acl::OPERATORS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
@@ -276,7 +244,7 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
-        aggregates: aggregate_ordered::AGGREGATES,
+        aggregates: aggregate::ordered::AGGREGATES,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

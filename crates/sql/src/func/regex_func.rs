@@ -3,10 +3,10 @@
 //! Matches follow one another as PostgreSQL counts them: after an empty one the search goes on a
 //! character further, and an empty match may stand right behind another match.
 
-use super::length::{buffer_fits, fits, gather};
-use super::like::bad_escape;
 use super::number::int;
 use super::regex::{Match, Options, Regex, compile};
+use super::string::length::{buffer_fits, fits, gather};
+use super::string::like::bad_escape;
 use super::string::text;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use throng_types::error::{SqlState, state};

@@ -137,7 +137,7 @@ fn generate_series_timestamptz_at_zone(
 ) -> Result<SetIterator, EvalStop> {
     zoned_series(
         args,
-        super::timezone::zone_named(args[3].as_str().unwrap_or_default())?,
+        super::datetime::timezone::zone_named(args[3].as_str().unwrap_or_default())?,
     )
 }
 

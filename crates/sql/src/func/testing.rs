@@ -185,7 +185,7 @@ pub fn evaluate(
                 None => values[0].clone(),
             };
             Ok((
-                typmod::apply(value, to, kind == "mod")?,
+                cast::typmod::apply(value, to, kind == "mod")?,
                 SqlType::plain(to.oid),
             ))
         }

@@ -26,7 +26,7 @@ fn plain<T>(result: Result<T, EvalStop>) -> Result<T> {
 impl Evaluator<'_> {
     fn cast(&self, (value, from): Value, to: SqlType) -> Result<Datum> {
         if from.oid == to.oid || matches!(to.oid, oid::ANY) {
-            return typmod::apply(value, to, true);
+            return cast::typmod::apply(value, to, true);
         }
         if from.oid == oid::UNKNOWN {
             return match value.as_str() {
@@ -39,7 +39,7 @@ impl Evaluator<'_> {
         if value.is_null() {
             return Ok(value);
         }
-        typmod::apply(plain(cast.apply(&self.ctx, &value))?, to, true)
+        cast::typmod::apply(plain(cast.apply(&self.ctx, &value))?, to, true)
     }
 
     fn operator(&self, name: &str, args: Vec<Value>) -> Result<Value> {

@@ -174,7 +174,7 @@ pub fn input_binary(ctx: &EvalContext<'_>, bytes: &[u8], ty: SqlType) -> Result<
     if ty.typmod < 0 {
         Ok(datum)
     } else {
-        crate::func::typmod::apply(datum, ty, false)
+        crate::func::cast::typmod::apply(datum, ty, false)
     }
 }
 
@@ -314,7 +314,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             let base = domain_base(ctx, ty)?;
             let mut value = read(ctx, r, base.oid)?;
             if base.typmod >= 0 {
-                value = crate::func::typmod::apply(value, base, false)?;
+                value = crate::func::cast::typmod::apply(value, base, false)?;
             }
             ctx.host.check_in_domain(ty, &value)?;
             value

@@ -153,7 +153,7 @@ pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datu
         return input_plain(ctx, text, ty.oid, ty.typmod);
     }
     let datum = input_plain(ctx, text, ty.oid, ty.typmod)?;
-    crate::func::typmod::apply(datum, ty, false)
+    crate::func::cast::typmod::apply(datum, ty, false)
 }
 
 /// As [`input_text`], into the place of the row before: a load's values are written once, where

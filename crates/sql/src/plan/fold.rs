@@ -6,7 +6,7 @@ use throng_types::{Datum, Oid, interrupt, oid};
 
 use super::{Node, Plan, PlannedStatement};
 use crate::expr::Expr;
-use crate::func::{Cast, EvalContext, EvalResult, Volatility, typmod};
+use crate::func::{Cast, EvalContext, EvalResult, Volatility, cast::typmod};
 
 fn constant(expr: &Expr) -> Option<&Datum> {
     match expr {

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use throng_sql::expr::{Expr, ValuePart};
-use throng_sql::func::length::gather;
+use throng_sql::func::string::length::gather;
 use throng_syntax::plpgsql::Slot;
 use throng_types::{Array, Datum, Oid, Result};
 

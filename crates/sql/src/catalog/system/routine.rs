@@ -13,7 +13,7 @@ use super::{Rows, SystemState, extension, operator_class, row, types, user_routi
 use crate::catalog::{Catalog, builtin};
 use crate::func::{
     AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
-    WindowFunction, datetime_make,
+    WindowFunction, datetime::make,
 };
 
 /// A row of `pg_proc`.
@@ -245,7 +245,7 @@ static PROCEDURES: LazyLock<Vec<Procedure>> = LazyLock::new(|| {
         .chain(forms)
         .chain(unnamed())
     {
-        if procedure.oid != Oid::NONE && !datetime_make::is_grammars(procedure.oid) {
+        if procedure.oid != Oid::NONE && !make::is_grammars(procedure.oid) {
             by_oid.entry(procedure.oid).or_insert(procedure);
         }
     }

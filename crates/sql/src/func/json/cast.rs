@@ -1,6 +1,6 @@
 //! Casts of `jsonb` to what is in it.
 
-use super::super::conversion::{
+use super::super::cast::conversion::{
     numeric_float4, numeric_float8, numeric_int2, numeric_int4, numeric_int8,
 };
 use super::super::{EvalContext, EvalResult};

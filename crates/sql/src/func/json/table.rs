@@ -2,8 +2,8 @@
 
 use super::super::aggregate::empty;
 use super::super::aggregate::joined_combine;
-use super::super::aggregate_other::array_combine as items_combine;
-use super::super::aggregate_table::{aggregates, undo};
+use super::super::aggregate::other::array_combine as items_combine;
+use super::super::aggregate::table::{aggregates, undo};
 use super::super::cast::{Cast, CastContext};
 use super::super::compare::any;
 use super::super::{AggKind, Aggregate, Function, Operator, Strategy};

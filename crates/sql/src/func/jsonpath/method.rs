@@ -4,7 +4,7 @@ use super::exec::{Failure, Found, Walk, Walker, soft};
 use super::offset;
 use super::value::Value;
 use super::*;
-use crate::func::typmod;
+use crate::func::cast::typmod;
 use crate::io::scalar;
 use throng_types::error::state;
 use throng_types::jsonb::{Json, View};

@@ -4,8 +4,8 @@
 use super::exec::{Failure, Walk, soft};
 use super::moment::Moment;
 use crate::func::datetime::{checked_timestamp, overflow};
+use crate::func::to_char::parse::{Read, Reader, invalid, read_item, value};
 use crate::func::to_char::{Field, Item, Piece, template};
-use crate::func::to_char_parse::{Read, Reader, invalid, read_item, value};
 use crate::io::Zone;
 use throng_types::calendar::*;
 use throng_types::error::state;

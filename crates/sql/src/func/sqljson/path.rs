@@ -149,7 +149,7 @@ fn truth(ctx: &EvalContext<'_>, truth: Option<bool>, spec: &PathSpec) -> Result<
             _ if ty.oid == oid::BOOL => value,
             Some(cast) => {
                 let value = cast.apply(ctx, &value).map_err(|stop| stop.into_error())?;
-                crate::func::typmod::apply(value, ty, false)?
+                crate::func::cast::typmod::apply(value, ty, false)?
             }
             None => input_text(ctx, if truth { "true" } else { "false" }, ty)?,
         },
