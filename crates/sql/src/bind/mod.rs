@@ -3,68 +3,15 @@
 //!
 //! Binding changes nothing and waits for nothing. Errors carry the position of what they are about.
 
-mod aggregate;
-mod alter;
-mod alter_other;
-mod alter_pass;
-mod call;
-mod clauses;
-mod coerce;
-mod comment;
-mod comment_built_in;
-mod composite;
-mod copy;
-mod cursor;
-mod database;
 mod ddl;
 mod dml;
-mod domain;
-mod domain_value;
-mod drop_absent;
 mod expr;
-mod from;
-mod generated;
-mod grant;
-mod grouping;
-mod index;
-mod index_order;
-mod inherit;
 mod json;
-mod json_populate;
-mod json_record;
-mod json_table;
-mod like;
-mod maintain;
-mod matview;
-mod merge;
-mod misspelled;
-mod notation;
-mod object;
-mod options;
-mod part;
-mod partition;
-mod plpgsql;
-mod privilege;
-mod reindex;
+mod query;
 mod renamed;
 mod routine;
-mod routine_body;
-mod routine_call;
-mod routine_change;
-mod row_locks;
-mod row_query;
-mod sample;
-mod scope;
-mod select;
 mod stored_expression;
-mod subscript;
-mod table;
-mod trigger;
-mod updatable;
 mod utility;
-mod view;
-mod window;
-mod with;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -102,32 +49,32 @@ pub struct BindContext<'a> {
     pub named: Option<&'a RefCell<Vec<Oid>>>,
 }
 
-pub use aggregate::written_order;
-pub use domain::{check_shown, shown_check};
-pub use domain_value::check_in_domain;
-pub use generated::{completion, generation_shown};
-pub(crate) use generated::{other_kind, stored_values};
-pub use index::{BoundTerms, index_shown, index_terms, same_term};
-pub(crate) use json_table::table_spec;
-pub use matview::materialized_query;
-pub use plpgsql::{
+pub use ddl::domain::{check_shown, shown_check};
+pub use ddl::domain_value::check_in_domain;
+pub use ddl::index::{BoundTerms, index_shown, index_terms, same_term};
+pub use ddl::matview::materialized_query;
+pub use ddl::trigger::{
+    SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,
+};
+pub(crate) use ddl::view::stored_context;
+pub use ddl::view::{ctid_source, rewritten, updatable_columns, view_definition};
+pub use dml::generated::{completion, generation_shown};
+pub(crate) use dml::generated::{other_kind, stored_values};
+pub use expr::aggregate::written_order;
+pub(crate) use json::table::table_spec;
+pub use renamed::Renamed;
+pub use routine::body::{
+    BodyResult, body_command, body_statement, body_statements, has_plan, no_result,
+    routine_body_text,
+};
+pub(crate) use routine::call::row_columns;
+pub use routine::plpgsql::{
     PlTarget, PlValue, RowShape, Variables, Visible, composite_shape, pl_assignment,
     pl_call_outputs, pl_cast, pl_dynamic, pl_expression, pl_statement, pl_with_part, plpgsql_code,
     plpgsql_signature,
 };
-pub use renamed::Renamed;
 pub use routine::{body_error, signature as routine_signature};
-pub use routine_body::{
-    BodyResult, body_command, body_statement, body_statements, has_plan, no_result,
-    routine_body_text,
-};
-pub(crate) use routine_call::row_columns;
 pub use stored_expression::{StoredKind, kept_shown};
-pub use trigger::{
-    SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,
-};
-pub(crate) use view::stored_context;
-pub use view::{ctid_source, rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
 pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {
@@ -293,17 +240,17 @@ struct Binder<'a> {
     /// The row of the MERGE whose RETURNING is being bound.
     merging: Option<RelId>,
     /// Those of the function whose body is being bound.
-    arguments: Option<routine_body::Arguments>,
+    arguments: Option<routine::body::Arguments>,
     /// The functions whose bodies are being bound in the place of their calls.
     inlining: Vec<Oid>,
     /// What the role may not do with relations as a whole.
-    accesses: Vec<privilege::Access>,
+    accesses: Vec<ddl::privilege::Access>,
     /// A view's definition is bound: who may read it is seen when it is read.
     definition: bool,
     /// Entries with columns that are computed when they are read.
     computed: Vec<(RelId, Arc<TableDef>)>,
     /// Columns of subqueries that are records.
-    records: Vec<(RelId, i16, composite::Shape)>,
+    records: Vec<(RelId, i16, ddl::composite::Shape)>,
     /// Entries with columns of domains.
     of_domains: Vec<(RelId, Arc<TableDef>)>,
     /// What is bound is a definition, of which a text will be made: it keeps columns that are
@@ -498,7 +445,7 @@ impl<'a> Binder<'a> {
     fn query_kind(
         &mut self,
         statement: &ast::Statement,
-        outer: Option<&scope::Scope<'_>>,
+        outer: Option<&query::scope::Scope<'_>>,
     ) -> Result<QueryKind> {
         Ok(match statement {
             ast::Statement::Query(query) => QueryKind::Select(self.query(query, outer)?),

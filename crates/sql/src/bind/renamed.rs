@@ -11,10 +11,10 @@ use std::sync::Arc;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::BindContext;
-use super::domain::check_again;
-use super::routine_body::{body_statement, body_statements, routine_body_again};
+use super::ddl::domain::check_again;
+use super::ddl::view::{stored_context, stored_format};
+use super::routine::body::{body_statement, body_statements, routine_body_again};
 use super::stored_expression::{StoredKind, value_again};
-use super::view::{stored_context, stored_format};
 use crate::catalog::{ArgDef, Catalog, RoutineBody, RoutineDef, TableDef, TypeDef};
 use crate::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable};
 use crate::io::{input_text, output_text};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use super::ddl::index::same_term;
+use super::ddl::view::{STORED_PATH, stored_context, stored_expr};
+use super::dml::generated::kept_text;
 use super::dml::row_names;
-use super::generated::kept_text;
-use super::index::same_term;
-use super::scope::Scope;
-use super::view::{STORED_PATH, stored_context, stored_expr};
+use super::query::scope::Scope;
 use super::{Binder, Clause};
 use crate::catalog::{Catalog, ColumnDef, TableDef, is_polymorphic};
 use crate::deparse::{self, Style};

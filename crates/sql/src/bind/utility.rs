@@ -3,8 +3,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType};
 
-use super::privilege::any_right;
-use super::scope::Scope;
+use super::ddl::privilege::any_right;
+use super::query::scope::Scope;
 use super::{Binder, Clause};
 use crate::catalog::acl::right;
 use crate::catalog::{Deferral, Relation};
@@ -258,7 +258,7 @@ impl Binder<'_> {
             .map(|name| match self.relation(name)? {
                 Relation::Table(table) if table.is_materialized() => {
                     let message = format!("cannot lock relation \"{}\"", table.name);
-                    Err(super::matview::not_for_materialized(message))
+                    Err(super::ddl::matview::not_for_materialized(message))
                 }
                 Relation::Table(table) => Ok(table.oid),
                 // System catalogs have nothing to lock or clean.
@@ -342,7 +342,7 @@ impl Binder<'_> {
                 let query = self.query(&source.query, None)?;
                 let query = self.bound(QueryKind::Select(query))?;
                 if create.materialized {
-                    super::matview::no_parameters(&query)?;
+                    super::ddl::matview::no_parameters(&query)?;
                 }
                 query
             }

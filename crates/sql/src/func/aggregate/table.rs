@@ -170,9 +170,9 @@ aggregates! {
 
 #[cfg(test)]
 mod tests {
-    use crate::func::testing::with_context;
     use super::super::{AggState, EvalContext, EvalStop};
     use super::*;
+    use crate::func::testing::with_context;
     use throng_types::{Datum, Interval, Numeric};
 
     fn values(ty: Oid) -> Vec<Datum> {
