@@ -2,8 +2,8 @@
 //! sessions: single values, and what long statements mean.
 //!
 //! ```text
-//! eval ─ long arguments, or longer than a turn ─► Stop::Long ─► run: a thread computes ─► Effect::Computed ─► eval again, finds it
-//! aggregate ─ the end of a long state ──────────► Stop::Long ─► run: a thread computes ─► Ending ──────────► end again, finds it
+//! eval ─ long arguments, or longer than a turn ─► Suspension::Long ─► run: a thread computes ─► Effect::Computed ─► eval again, finds it
+//! aggregate ─ the end of a long state ──────────► Suspension::Long ─► run: a thread computes ─► Ending ──────────► end again, finds it
 //!                                                                 ▲ told when nobody waits any longer: cancel, timeout, a client gone
 //! ```
 //! The threads have a tenth of a loop's weight. There are as many as jobs, up to a bound; those

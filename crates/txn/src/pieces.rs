@@ -1,9 +1,9 @@
 //! Is all there that a start needs? Asked before anything is read on, redone or written.
 //!
 //! A crash tears the log's end and nothing else: files that were synced are there after it, with
-//! the lengths that they had. The control file names them ([`StartRequirements`](crate::control::Kept)), so a
-//! piece that somebody took away, cut or brought from another directory is told by its name, and
-//! the start is refused:
+//! the lengths that they had. The control file names them
+//! ([`StartRequirements`](crate::control::StartRequirements)), so a piece that somebody took away,
+//! cut or brought from another directory is told by its name, and the start is refused:
 //!
 //! | piece | what gives it away |
 //! | --- | --- |

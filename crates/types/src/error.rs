@@ -54,8 +54,8 @@ pub struct ErrorFields {
     pub data_type: Option<String>,
     pub constraint: Option<String>,
     pub routine: Option<&'static str>,
-    /// The relations that a text names which could not be bound. No client is told: whoever binds it
-    /// may wait for those who change them, and bind it again.
+    /// The relations that a text names which could not be bound. No client is told: the session may
+    /// wait for those who change them, and bind it again.
     pub relations: Vec<Oid>,
     /// Where it was made.
     pub place: &'static Location<'static>,

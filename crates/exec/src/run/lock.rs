@@ -1,7 +1,7 @@
 //! FOR UPDATE and its kin.
 //!
 //! ```text
-//! row from input ─► Stop::Lock ─► session waits ─► Locked::Done ─────► row goes up
+//! row from input ─► Suspension::Lock ─► session waits ─► Locked::Done ─────► row goes up
 //!                                                 ├ Gone, Skipped ───► next row
 //!                                                 └ Changed(tid) ────► re-check: the input is run again with this
 //!                                                                      table giving just that version; a row that

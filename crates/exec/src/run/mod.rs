@@ -1,14 +1,14 @@
 //! Running a plan: a tree of row operators that can stop anywhere and go on later.
 //!
 //! Promise: `next` never blocks. What it cannot have at once — a page, a row lock, a turn on the
-//! core — it asks for by returning [`Suspension`], after leaving its state such that calling `next` again
-//! goes on exactly there. The session awaits what is asked and calls again; nothing on the way
-//! holds a latch.
+//! core — it asks for by returning [`Suspension`], after leaving its state such that calling `next`
+//! again goes on exactly there. The session awaits what is asked and calls again; nothing on the
+//! way holds a latch.
 //!
 //! ```text
 //! session ──► drive ──next──► Limit ──next──► HashJoin ──next──► SeqScan ──► heap page
 //!               ▲                                                   │
-//!               └──────────── Err(Stop::Wait(page 17)) ◄────────────┘     await, then next again
+//!               └───────── Err(Suspension::Wait(page 17)) ◄─────────┘     await, then next again
 //! ```
 //! Rules for an operator: what it has taken from its input stays in `self` until it is done with
 //! it; expressions may be evaluated again for the same row; an error ends the statement.

@@ -9,8 +9,8 @@
 //!  SpillFile a file without a name, gone with whoever holds it
 //! ```
 //! Promise: what is built here takes about as much memory as its
-//! [`RowMemory`](crate::run::context::Kept) grants, however many rows there are. Files are written and
-//! read by pieces through the system's cache; nothing is synced.
+//! [`RowMemory`](crate::run::context::RowMemory) grants, however many rows there are. Files are
+//! written and read by pieces through the system's cache; nothing is synced.
 
 mod codec;
 mod file;

@@ -4,8 +4,8 @@
 //! acceptor (main thread) ──deals──► loop 0, pinned to core 0: its connections, for life
 //!                           └─────► loop 1, pinned to core 1: …
 //! ```
-//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::balancing`]); one by a
-//! Unix socket, which has no such core, to the loop that has fewest.
+//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::balancing`]); one
+//! by a Unix socket, which has no such core, to the loop that has fewest.
 
 use std::io;
 use std::net::SocketAddr;

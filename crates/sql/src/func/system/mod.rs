@@ -1,9 +1,9 @@
 //! The session, the server and the catalog, asked by functions.
 //!
 //! What needs more than the session's own state goes through
-//! [`EvalHost::system_function`](super::Host::system_function) by the function's `pg_proc` name;
-//! overloads differ in the kinds of their arguments. Descriptions of those functions are a table of
-//! their own.
+//! [`EvalHost::system_function`](super::EvalHost::system_function) by the function's name in
+//! `pg_proc`; overloads differ in the kinds of their arguments. Descriptions of those functions are
+//! a table of their own.
 
 pub(super) mod acl;
 pub(super) mod catalog_name;
