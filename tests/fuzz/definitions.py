@@ -19,6 +19,8 @@ from wire import Connection
 
 # What one of them cannot do tells nothing of definitions; the story ends there.
 MISSING = {"0A000"}
+# What PostgreSQL alone may answer: it refuses an expression of a body whose row got another type since it was planned.
+STALE = {"42804"}
 # Who is to give way in a deadlock is not said.
 DEADLOCK = {"40P01"}
 # Seconds after which a statement is said to wait for the other session, and after which one that waits for nobody is lost.
@@ -165,7 +167,7 @@ def tell(sides, statements, left):
         told_of += [heard(sides, other) for other in range(sides[0].sessions) if other != who and sides[0].waiting[other]]
         for answers in told_of:
             states = {state for answer in answers for state, _ in answer or []}
-            if states & left:
+            if states & left or {state for state, _ in answers[1] or []} & STALE:
                 return None
             # Kept texts follow a rename, so that and who keeps one wait for each other; PostgreSQL's keep numbers.
             if answers[0] is None and answers[1] and renamed:
