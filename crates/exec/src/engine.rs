@@ -32,7 +32,7 @@ use crate::locks::Reporter;
 use crate::maintenance::Maintenance;
 use crate::objects;
 use crate::placement::Placement;
-use crate::session::{now, sequences};
+use crate::session::{answers::sequences, now};
 use crate::spill::SpillSpace;
 use crate::store::Store;
 

@@ -86,19 +86,26 @@ fn long_file(file: &File) -> Option<Offence> {
     (lines > FILE_LENGTH).then(|| offence("long-file", &file.path, "", lines))
 }
 
+/// What an item's line says behind who may see it.
+fn without_visibility(line: &str) -> &str {
+    let line = line.trim_start();
+    match line.strip_prefix("pub(") {
+        Some(scoped) => scoped.split_once(") ").map_or(line, |(_, item)| item),
+        None => line.strip_prefix("pub ").unwrap_or(line),
+    }
+}
+
 /// The name of the function that begins on a line, if one does.
 fn function_name(line: &str) -> Option<&str> {
-    let mut rest = line.trim_start();
+    let mut rest = without_visibility(line);
     loop {
         if let Some(named) = rest.strip_prefix("fn ") {
             let end = named.find(|c: char| c != '_' && !c.is_alphanumeric());
             return Some(&named[..end.unwrap_or(named.len())]);
         }
         let (word, after) = rest.split_once(' ')?;
-        let goes_before = ["pub", "const", "async", "unsafe", "extern"];
-        let is_known =
-            goes_before.contains(&word) || word.starts_with("pub(") || word.starts_with('"');
-        rest = match is_known {
+        let goes_before = ["const", "async", "unsafe", "extern"];
+        rest = match goes_before.contains(&word) || word.starts_with('"') {
             true => after,
             false => return None,
         };
@@ -134,13 +141,8 @@ fn long_functions(file: &File) -> Vec<Offence> {
 
 /// The name of the type that is declared on a line, if one is.
 fn type_name(line: &str) -> Option<&str> {
-    let mut words = line.trim_start().split(' ').peekable();
-    while words
-        .peek()
-        .is_some_and(|w| w.starts_with("pub") || *w == "unsafe")
-    {
-        words.next();
-    }
+    let item = without_visibility(line);
+    let mut words = item.strip_prefix("unsafe ").unwrap_or(item).split(' ');
     if !matches!(words.next()?, "struct" | "enum" | "trait" | "union") {
         return None;
     }
@@ -256,7 +258,7 @@ mod tests {
     fn functions_are_measured_to_their_bracket() {
         let body = "        x;\n".repeat(99);
         let text = format!(
-            "impl A {{\n    pub(super) async fn long<T>(\n        x: T,\n    ) {{\n{body}    }}\n\n    \
+            "impl A {{\n    pub(in crate::b) async fn long<T>(\n        x: T,\n    ) {{\n{body}    }}\n\n    \
              fn short() {{}}\n    fn declared();\n}}\n"
         );
         assert_eq!(
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn words_are_found_in_types_and_modules() {
-        let text = "pub(crate) struct Sieve<'a> {\nenum Sieved {\n// struct Few\n";
+        let text = "pub(in crate::a) struct Sieve<'a> {\nenum Sieved {\n// struct Few\n";
         let found = private_words(&file("crates/a/src/few.rs", text));
         assert_eq!(
             found,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use throng_observe::heap;
 use throng_sql::catalog::Catalog;
 use throng_sql::expr::RelId;
-use throng_sql::func::{EvalContext, length};
+use throng_sql::func::{EvalContext, string::length};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};

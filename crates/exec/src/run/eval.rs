@@ -5,7 +5,7 @@
 //! the start when its row is asked for again.
 
 use throng_sql::expr::{ComputedOnce, DomainRules, Expr, ValuePart};
-use throng_sql::func::{Cast, CastContext, Function, typmod};
+use throng_sql::func::{Cast, CastContext, Function, cast::typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;

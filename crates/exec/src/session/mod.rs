@@ -7,67 +7,21 @@
 //! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has
 //! gone), it leaves a session that can only be closed, and closing rolls back.
 
-mod address;
-mod adopt;
-mod analyze;
-mod command;
-mod compound;
-mod config;
-mod constraints;
-mod copy;
-mod currtid;
-mod cursor;
-mod custom_plan;
-mod database;
-mod ddl;
-mod declared;
-mod definition_locks;
-mod describe;
-mod detach;
-mod effects;
+pub(crate) mod answers;
+mod definition;
 mod entry;
-mod eval_host;
-mod explain;
-mod families;
-mod fast_path;
-mod functions;
-mod hot_settings;
-mod identity;
-mod in_use;
-mod index_property;
-mod keys;
-mod limits;
-mod log;
 mod notices;
-mod notify;
-mod pages;
-mod plans;
 mod plpgsql;
-mod pooled_query;
 mod portal;
-mod prepared;
-mod privilege;
-mod query;
-mod refresh;
-mod reindex;
-mod repack;
-mod roles;
 mod routine;
-pub(crate) mod sequences;
-mod shape;
+mod settings;
 mod shared;
-mod statistics;
-mod stored;
-mod system;
-mod temporary;
+mod statement;
 mod transaction;
-mod trigger;
-mod understand;
-mod vacuum;
-mod waiting;
+mod utility;
 
-pub use adopt::adopt;
-pub use temporary::drop_leftovers;
+pub use definition::adopt::adopt;
+pub use transaction::temporary::drop_leftovers;
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
@@ -93,13 +47,13 @@ use crate::engine::{Admission, CLIENT_BACKEND, Engine};
 use crate::write;
 use entry::{may_enter, must_be_few_enough, no_database, role_settings};
 use portal::{Portal, Portals};
-use prepared::{Prepared, ReadyToBind, is_data};
+use statement::prepared::{Prepared, ReadyToBind, is_data};
 use transaction::{Block, Joined, Transaction};
 
-pub use effects::{Effect, Effects};
-pub use eval_host::format_settings;
-pub(crate) use pooled_query::Pool;
-pub(crate) use query::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
+pub use answers::effects::{Effect, Effects};
+pub use answers::eval_host::format_settings;
+pub(crate) use statement::pooled_query::Pool;
+pub(crate) use statement::query::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
 
 /// Who wants a session.
 pub struct Login {
@@ -148,9 +102,9 @@ pub struct Session {
     block: Block,
     joined: Joined,
     statement_time: i64,
-    hot_settings: Cell<hot_settings::HotSettings>,
+    hot_settings: Cell<settings::hot::HotSettings>,
     settings: RefCell<SessionSettings>,
-    settings_number: plans::SettingsNumber,
+    settings_number: statement::plans::SettingsNumber,
     /// What values look like, derived from the settings of version `format_version`.
     format_version: Cell<u64>,
     format: RefCell<Rc<FormatSettings>>,
@@ -162,10 +116,10 @@ pub struct Session {
     random: Cell<Option<Random>>,
     published_is_plain: Cell<bool>,
     /// Who SET SESSION AUTHORIZATION made of who logged in, who SET ROLE did, and whose code runs.
-    roles: RefCell<roles::Roles>,
-    temporary: temporary::Temporary,
+    roles: RefCell<settings::roles::Roles>,
+    temporary: transaction::temporary::Temporary,
     /// What the statement takes for tables' children, where that is not what the definitions say.
-    families: families::Families,
+    families: statement::families::Families,
     effects: Effects,
     unsaid: notices::PendingNotices,
     /// Room for a statement's name in the plan cache.
@@ -175,9 +129,9 @@ pub struct Session {
     /// Constraints still to be checked.
     deferred: write::deferred::Deferred,
     /// What statements under way have open.
-    in_use: Rc<in_use::InUse>,
+    in_use: Rc<definition::in_use::InUse>,
     /// What LISTEN and NOTIFY will do at commit.
-    outbox: RefCell<notify::Outbox>,
+    outbox: RefCell<transaction::notify::Outbox>,
     /// None: it has never listened.
     listener: Option<crate::notify::Listener>,
     /// Bodies in PL/pgSQL that were read, and the calls of them that are under way.
@@ -186,10 +140,10 @@ pub struct Session {
     routine_depth: Cell<u32>,
     /// When calls in calls have given way last.
     routine_turn: Cell<Option<Instant>>,
-    trigger_calls: trigger::TriggerCalls,
-    sequences: RefCell<sequences::Used>,
+    trigger_calls: routine::trigger::TriggerCalls,
+    sequences: RefCell<answers::sequences::Used>,
     /// Where the cursor of a WHERE CURRENT OF stands.
-    position: RefCell<cursor::Position>,
+    position: RefCell<portal::position::Position>,
     /// How the transaction ran that a failed block had.
     failed_modes: throng_sql::command::TransactionModes,
     /// Parameters of the command that is about to run.
@@ -331,11 +285,11 @@ impl Session {
         rand::fill(&mut secret[..]);
         let secret: Arc<[u8]> = secret.into();
         admission.enter(handle.pid(), secret.clone());
-        let temporary = temporary::Temporary::new(handle.pid() as i32);
+        let temporary = transaction::temporary::Temporary::new(handle.pid() as i32);
         let session = Session {
             format: RefCell::new(shared::format(format_settings(&settings))),
             format_version: Cell::new(settings.version()),
-            hot_settings: Cell::new(hot_settings::HotSettings::of(&settings)),
+            hot_settings: Cell::new(settings::hot::HotSettings::of(&settings)),
             published_version: Cell::new(catalog.version()),
             random: Cell::new(None),
             published_is_plain: Cell::new(transaction::is_plain(&catalog)),
@@ -348,13 +302,13 @@ impl Session {
             handle,
             settings: RefCell::new(settings),
             login_role: role.clone(),
-            roles: RefCell::new(roles::Roles::new(role)),
+            roles: RefCell::new(settings::roles::Roles::new(role)),
             database,
             database_name: login_database,
             prepared: RefCell::default(),
             name: String::new(),
             portals: RefCell::default(),
-            families: families::Families::default(),
+            families: statement::families::Families::default(),
             position: RefCell::default(),
             deferred: write::deferred::Deferred::default(),
             in_use: Rc::default(),
@@ -362,9 +316,9 @@ impl Session {
             effects: Effects::default(),
             routine_depth: Cell::default(),
             routine_turn: Cell::default(),
-            trigger_calls: trigger::TriggerCalls::default(),
+            trigger_calls: routine::trigger::TriggerCalls::default(),
             procedures: plpgsql::Procedures::default(),
-            settings_number: plans::SettingsNumber::default(),
+            settings_number: statement::plans::SettingsNumber::default(),
             unsaid: notices::PendingNotices::default(),
             outbox: RefCell::default(),
             listener: None,
@@ -541,7 +495,7 @@ impl Session {
 
     fn statement_began(&mut self, text: &str) {
         let now = throng_txn::now_micros();
-        self.statement_time = system::from_unix(now);
+        self.statement_time = answers::system::from_unix(now);
         self.effects.clear();
         self.families.forget();
         // A cancel that came while nothing ran was for the statement before.
@@ -632,7 +586,7 @@ impl Session {
         self.portals.borrow().has_room()?;
         if self.transaction.is_none() {
             // What begins with this message began now.
-            self.statement_time = system::from_unix(throng_txn::now_micros());
+            self.statement_time = answers::system::from_unix(throng_txn::now_micros());
         }
         self.begin_if_idle();
         let (known, values) = match ready {
@@ -824,5 +778,5 @@ fn no_portal(name: &str) -> Error {
 
 /// Microseconds since 2000-01-01 UTC.
 pub(crate) fn now() -> i64 {
-    system::from_unix(throng_txn::now_micros())
+    answers::system::from_unix(throng_txn::now_micros())
 }

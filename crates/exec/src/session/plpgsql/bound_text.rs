@@ -15,8 +15,8 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
-use super::super::plans::{CachedPlan, PlanKey};
-use super::super::understand::about;
+use super::super::statement::plans::{CachedPlan, PlanKey};
+use super::super::statement::understand::about;
 use super::super::{Session, SharedCatalog};
 use super::{Machine, Now};
 use crate::run::context::Cx;

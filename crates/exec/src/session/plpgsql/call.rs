@@ -16,7 +16,7 @@ use throng_types::sqltype::{format_type, made};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::super::Session;
-use super::super::query::KeptRows;
+use super::super::statement::query::KeptRows;
 use super::record::is_row;
 use super::weight;
 use super::{Compiled, CompiledKey, Frame, MOST_BODIES, Machine, Outcome, Wanted};

@@ -38,8 +38,8 @@ use throng_txn::Snapshot;
 use throng_types::{Datum, Error, Oid, SqlType};
 
 use super::SharedCatalog;
-use super::plans::PlanKey;
-use super::query::KeptRows;
+use super::statement::plans::PlanKey;
+use super::statement::query::KeptRows;
 use crate::run::context::Memory;
 use crate::trigger::TriggerCall;
 use bound_text::BoundText;

@@ -12,9 +12,9 @@ use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
-use super::super::in_use::{Held, Using};
-use super::super::query::{Returning, run_within};
+use super::super::definition::in_use::{Held, Using};
 use super::super::routine::not_volatile;
+use super::super::statement::query::{Returning, run_within};
 use super::super::{Session, SharedCatalog, next};
 use super::Machine;
 use super::bound_text::{As, BoundText, Planned, within_statement, within_text};
