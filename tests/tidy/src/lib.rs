@@ -18,6 +18,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+mod circles;
 mod code;
 mod documents;
 
@@ -82,6 +83,7 @@ pub fn files() -> Vec<File> {
 /// All offences, in order.
 pub fn offences(files: &[File]) -> Vec<Offence> {
     let mut found = code::offences(files);
+    found.extend(circles::offences(files));
     found.extend(documents::offences(files));
     found.sort();
     found
