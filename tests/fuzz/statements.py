@@ -31,7 +31,7 @@ insert into c select nullif(g % 5, 0), nullif('t' || g % 4, 't0'), g, decode(lpa
 insert into p select g, g % 5, 't' || g from generate_series(-5, 120) g;
 insert into par select g, 'par' from generate_series(1, 5) g;
 insert into chi select g, 'chi', date '2024-01-01' from generate_series(1, 5) g;
-analyze"""
+analyze a, b, c, p, par, chi"""
 
 COLUMN_TYPES = ["integer", "bigint", "text", "numeric(10,2)", "varchar(10)", "date", "timestamptz", "jsonb", "integer[]", "text[]", "boolean", "float8", "uuid", "bytea", "char(3)", "interval", "smallint",
                 "mood", "positive", "pair", "real", "time", "bit(3)", "serial", "json", "name", "oid", "text collate \"C\""]
