@@ -156,7 +156,7 @@ impl PlanBuilder {
         on_left: bool,
     ) -> Result<Vec<(usize, Kind, Arc<RuntimeFilter>)>> {
         let mut found = Vec::new();
-        if !sieve::drops_unmatched(join, on_left) {
+        if !runtime_filter::drops_unmatched(join, on_left) {
             return Ok(found);
         }
         let (left, right) = key_plans(join)?;
@@ -166,10 +166,10 @@ impl PlanBuilder {
         };
         for (at, ((key, _), (_, built))) in keys.into_iter().zip(built).enumerate() {
             let kind = kinds_of(&[key.ty()])?[0];
-            let (Some(built), true) = (built.key_kind(), sieve::takes(kind)) else {
+            let (Some(built), true) = (built.key_kind(), runtime_filter::takes(kind)) else {
                 continue;
             };
-            if let Some((scan, column)) = sieve::origin(probe, key) {
+            if let Some((scan, column)) = runtime_filter::origin(probe, key) {
                 let sieve = Arc::new(RuntimeFilter::default());
                 found.push((at, built, sieve.clone()));
                 self.sieve(scan, SievedBy { sieve, column });

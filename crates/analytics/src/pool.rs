@@ -149,11 +149,11 @@ enum Message {
 
 impl Analytics for AnalyticsPool {
     fn accepts(&self, plan: &PlannedStatement) -> bool {
-        accept::accepts(plan)
+        support::accepts(plan)
     }
 
     fn accepts_part(&self, part: &Plan) -> bool {
-        accept::node(part)
+        support::node(part)
     }
 
     fn start(&self, job: Job) -> Box<dyn RowStream> {

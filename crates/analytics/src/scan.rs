@@ -196,8 +196,11 @@ impl Scan {
     /// With joins above whose keys its rows have to meet.
     pub fn sieved(mut self, by: Vec<SievedBy>) -> Scan {
         self.sieves = by;
-        self.sieves
-            .retain(|by| self.kinds.get(by.column).is_some_and(|k| sieve::takes(*k)));
+        self.sieves.retain(|by| {
+            self.kinds
+                .get(by.column)
+                .is_some_and(|k| runtime_filter::takes(*k))
+        });
         self
     }
 }

@@ -4,7 +4,7 @@
 //! acceptor (main thread) ──deals──► loop 0, pinned to core 0: its connections, for life
 //!                           └─────► loop 1, pinned to core 1: …
 //! ```
-//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::balancing`]); one
+//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::deal`]); one
 //! by a Unix socket, which has no such core, to the loop that has fewest.
 
 use std::io;
@@ -130,7 +130,7 @@ impl Loops {
         };
         let guest = self.door.enter(room);
         let loads: Vec<_> = self.loops.iter().map(Loop::load).collect();
-        let chosen = &self.loops[throng_sync::balancing(&loads, arrival.core())];
+        let chosen = &self.loops[throng_sync::deal(&loads, arrival.core())];
         chosen.connections.fetch_add(1, Ordering::Relaxed);
         // A loop that has ended has been told to stop: the client sees its socket close.
         let _ = chosen.arrivals.send((arrival, guest));
