@@ -247,7 +247,7 @@ impl Parser<'_> {
             let value = self.time_zone()?;
             return Ok(Statement::Set {
                 name: "timezone".into(),
-                value: value.into(),
+                value,
                 local,
             });
         }
