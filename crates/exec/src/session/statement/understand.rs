@@ -211,7 +211,9 @@ impl Ways {
 /// The prepared statement that a statement is to run or explain.
 fn executed(statement: &Statement) -> Option<&str> {
     match statement {
-        Statement::Execute { name, .. } => Some(name),
+        Statement::Execute { name, .. } | Statement::CreateTableAsExecute { name, .. } => {
+            Some(name)
+        }
         Statement::Explain { statement, .. } => executed(statement),
         _ => None,
     }
@@ -291,14 +293,14 @@ impl Session {
     ) -> Result<Bound> {
         let catalog = self.catalog();
         let names = self.names(&catalog);
-        let types = executed(statement).and_then(|name| self.parameters_of(name));
         let here = self.within_a_turn(&|eval| {
             let by = (&**catalog, eval);
-            names.bind(statement, sql, params, by, &|_| types.clone())
+            names.bind(statement, sql, params, by, &|name| self.parameters_of(name))
         });
         if let Some(bound) = here {
             return bound;
         }
+        let types = executed(statement).and_then(|name| self.parameters_of(name));
         let (catalog, statement) = (Arc::clone(&catalog), statement.clone());
         let (sql, params) = (Arc::<str>::from(sql), params.to_vec());
         let there = move |eval: EvalContext<'_>| {
