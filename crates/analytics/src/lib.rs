@@ -1,8 +1,8 @@
 //! Big queries: DataFusion schedules, spills and joins; what a value means stays ours.
 //!
 //! A plan made by our own binder and planner is laid out as a DataFusion plan of a few of its
-//! operators (sort, joins, merge, limit, union) and of steps of our own ([`stage`]): the scan under
-//! a snapshot, expressions, grouping. Promises:
+//! operators (sort, joins, merge, limit, union) and of nodes of our own ([`execution_node`]): the
+//! scan under a snapshot, expressions, grouping. Promises:
 //!
 //! * The rows are those the row operators would give: every comparison is by our ordered key bytes
 //!   or by values whose Arrow order is the same, every expression and aggregate is the definition

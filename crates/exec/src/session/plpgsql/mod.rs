@@ -4,7 +4,7 @@
 //! inside. It runs instruction by instruction ([`step`]) and holds nothing of the session, so that
 //! a call that stands alone (CALL, DO) can stop where it commits and go on in the next transaction.
 //! Texts are bound when they first run and kept with the body by the session; they are good while
-//! the definitions, the settings and the shapes of the rows in sight are the same ([`kept`]).
+//! the definitions, the settings and the shapes of the rows in sight are the same ([`bound_text`]).
 //! Expressions that read no table are evaluated at once, without a plan.
 
 mod bound_text;
