@@ -13,7 +13,7 @@ THRONG = os.environ["THRONG"]
 BAD_LOG = re.compile(r"panicked at|\bERROR\b|\bWARN\b")
 # Errors that clients were told of, logins that were refused, and what a log_ setting asks for.
 # A line that begins with a tab goes on with the entry above it: a client's statement, say.
-TOLD = re.compile(r"^\t| throng_(exec::session::settings::log|server::auth|server::net::connection)\b.*: ")
+TOLD = re.compile(r"^\t| throng_(exec::session::log|server::auth|server::net::connection)\b.*: ")
 
 
 class Server:

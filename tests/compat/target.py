@@ -16,7 +16,7 @@ STATEMENT_LIMIT = 15
 DATABASE_SETTINGS = ["lc_messages=C", "lc_monetary=C", "lc_numeric=C", "lc_time=C", "bytea_output=hex",
                      "timezone_abbreviations=Default"]
 # The log tells errors that clients were told of, with their SQLSTATE; some of PostgreSQL's own have XX000.
-TOLD = re.compile(r"throng_exec::session::settings::log: (?!.*internal error)")
+TOLD = re.compile(r"throng_exec::session::log: (?!.*internal error)")
 FAULT = re.compile(r"panicked at|internal error|\bXX00\d\b|TRAP:|terminated by signal")
 
 

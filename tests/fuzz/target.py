@@ -9,7 +9,7 @@ from wire import Connection, Lost, Slow
 
 PANIC = re.compile(r"panicked at ([^\n]*)\n?([^\n]*)")
 # The log tells errors that clients were told of, with their SQLSTATE; some of PostgreSQL's own have XX000.
-TOLD = re.compile(r"^\t|throng_exec::session::settings::log: (?!(?:(?! pid=).)*internal error)")
+TOLD = re.compile(r"^\t|throng_exec::session::log: (?!(?:(?! pid=).)*internal error)")
 FAULT = re.compile(r"panicked at|internal error|\bXX00\d\b|stack overflow|memory allocation of")
 
 

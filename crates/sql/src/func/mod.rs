@@ -1,9 +1,9 @@
 //! Functions, operators, casts and aggregates: one definition each, on single values.
 //!
-//! Each family (a file here) holds its definitions and the tables that name them as PostgreSQL's
-//! catalogs do, with its oids; [`FAMILIES`] lists the families, and is all that has to know of a
-//! new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row operators call `eval`
-//! directly; analytics lifts the same function to columns.
+//! Each family (a folder or a file here) holds its definitions and the tables that name them as
+//! PostgreSQL's catalogs do, with its oids; [`FAMILIES`] lists the families, and is all that has to
+//! know of a new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row operators call
+//! `eval` directly; analytics lifts the same function to columns.
 
 pub mod aggregate;
 mod array;

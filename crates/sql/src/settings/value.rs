@@ -1,6 +1,7 @@
 //! What a setting's value may be, and how it is written: units as PostgreSQL spells them, names
 //! canonicalised.
 
+use throng_syntax::parse::is_space;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -394,7 +395,6 @@ fn cut(name: &mut String) {
 /// The names of a comma-separated list, as PostgreSQL's `SplitIdentifierString` finds them:
 /// unquoted ones end at a space and are folded to lower case.
 pub fn split_names(text: &str) -> Option<Vec<String>> {
-    let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c');
     let mut names = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
     if rest.is_empty() {

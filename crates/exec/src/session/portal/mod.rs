@@ -20,8 +20,6 @@ use throng_types::{Datum, Error, Result};
 
 use super::Session;
 use super::definition::in_use::{Held, Using};
-use super::portal::position::Places;
-use super::portal::rows::{Picked, Stored};
 use super::routine::not_volatile;
 use super::statement::plans::CachedPlan;
 use super::statement::prepared::{Prepared, VALUES, is_data};
@@ -31,6 +29,8 @@ use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
 use crate::spill::RowStore;
+use position::Places;
+use rows::{Picked, Stored};
 
 /// A statement with its parameters, run as far as was options.
 pub(crate) struct Portal {

@@ -11,6 +11,10 @@ use tracing::field::display;
 
 use crate::session::Session;
 
+/// The target of these lines, by which `THRONG_LOG` and readers of the log know them. It stays
+/// where the module moves.
+const TARGET: &str = "throng_exec::session::log";
+
 /// A statement that the log may be about.
 pub(in crate::session) struct Logged {
     began: Instant,
@@ -91,7 +95,7 @@ impl Session {
             upto == Class::All || parsed.iter().any(|p| class_of(&p.statement) <= upto)
         });
         if told {
-            tracing::info!(pid = self.pid(), "{how}: {text}");
+            tracing::info!(target: TARGET, pid = self.pid(), "{how}: {text}");
         }
         Logged {
             began: Instant::now(),
@@ -111,8 +115,12 @@ impl Session {
         let took = took.as_secs_f64() * 1e3;
         let Logged { how, text, .. } = &logged;
         match logged.told {
-            true => tracing::info!(pid = self.pid(), "duration: {took:.3} ms"),
-            false => tracing::info!(pid = self.pid(), "duration: {took:.3} ms  {how}: {text}"),
+            true => tracing::info!(target: TARGET, pid = self.pid(), "duration: {took:.3} ms"),
+            false => tracing::info!(
+                target: TARGET,
+                pid = self.pid(),
+                "duration: {took:.3} ms  {how}: {text}"
+            ),
         }
     }
 
@@ -130,6 +138,7 @@ impl Session {
             false => None,
         };
         tracing::warn!(
+            target: TARGET,
             pid,
             sqlstate,
             detail,
@@ -154,11 +163,12 @@ impl Session {
         let client = info.client_addr.as_deref().unwrap_or("[local]");
         if asks("receipt") {
             let port = info.client_port.unwrap_or_default();
-            tracing::info!(pid, "connection received: host={client} port={port}");
+            tracing::info!(target: TARGET, pid, "connection received: host={client} port={port}");
         }
         if asks("authentication") {
             let user = &info.user;
             tracing::info!(
+                target: TARGET,
                 pid,
                 "connection authenticated: identity=\"{user}\" method={method}"
             );
@@ -167,6 +177,7 @@ impl Session {
             let (user, database) = (&info.user, &info.database);
             let application = &info.application_name;
             tracing::info!(
+                target: TARGET,
                 pid,
                 "connection authorized: user={user} database={database} application_name={application}"
             );
@@ -184,6 +195,7 @@ impl Session {
         let (user, database) = (&status.info.user, &status.info.database);
         let client = status.info.client_addr.as_deref().unwrap_or("[local]");
         tracing::info!(
+            target: TARGET,
             pid = self.pid(),
             "disconnection: session time: {hours}:{minutes:02}:{:06.3} user={user} database={database} host={client}",
             seconds % 60.0

@@ -33,12 +33,12 @@ use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
-use super::ddl::privilege::any_right;
 use crate::catalog::acl::right;
 use crate::catalog::{Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
     BoundStatement, Ddl, Detach, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
 };
+use privilege::any_right;
 use throng_syntax::parse::ast::{
     self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S,
 };

@@ -11,8 +11,6 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use super::ddl::composite::RowItem;
-use super::dml::generated::wrong_value;
-use super::dml::updatable::{Verb, WriteTarget};
 use super::query::scope::{NamedColumn, NamedTable, Names, Scope, of_entry, renamed};
 use super::{Binder, Clause};
 use crate::catalog::acl::right;
@@ -22,7 +20,9 @@ use crate::query::{
     Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel, Select,
     Target, Update,
 };
+use generated::wrong_value;
 use throng_syntax::parse::ast::{self, Node, Overriding, Pos};
+use updatable::{Verb, WriteTarget};
 
 /// Names of a table's row under an entry.
 pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names {

@@ -15,11 +15,11 @@ use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::ddl::composite::row_fields;
 use super::ddl::domain::Declared;
-use super::expr::subscript::no_array;
 use super::query::scope::Scope;
 use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
 use crate::func::{Operator, resolve_operator};
+use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
 
 impl Binder<'_> {

@@ -12,9 +12,6 @@ use throng_types::sqltype::{element_of, format_type, made, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use super::ddl::domain::Declared;
-use super::routine::body::{
-    BodyResult, body_path, body_statement, body_statements, check_command, has_plan, no_result,
-};
 use super::{BindContext, Binder, Clause};
 use crate::catalog::{
     ArgDef, ArgMode, CatalogEdit, Relation, RoutineBody, RoutineDef, RoutineKind, ViewUse,
@@ -23,6 +20,9 @@ use crate::catalog::{
 use crate::command::{Ddl, RoutineAttributes, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::Volatility;
+use body::{
+    BodyResult, body_path, body_statement, body_statements, check_command, has_plan, no_result,
+};
 use throng_syntax::parse::ast::{
     self, AtomicStatement, Returns, RoutineOption, RoutineType, Statement as S,
 };
@@ -722,13 +722,13 @@ impl Binder<'_> {
                 ty => ty,
             })
         };
-        let signature = super::routine::plpgsql::plpgsql_signature(def, &open, def.ret);
+        let signature = plpgsql::plpgsql_signature(def, &open, def.ret);
         let ctx = BindContext {
             search_path: &self.search_path,
             params: &[],
             ..*self.ctx
         };
-        let read = super::routine::plpgsql::plpgsql_code(&ctx, text, &signature);
+        let read = plpgsql::plpgsql_code(&ctx, text, &signature);
         read.map(|_| ()).map_err(|(e, line)| {
             let near = format!(
                 "compilation of PL/pgSQL function \"{}\" near line {line}",

@@ -13,9 +13,9 @@ pub mod transition;
 
 use std::cmp::Ordering;
 
-use super::aggregate::pair::PairSums;
 use super::number::{float, float_overflow, int, numeric};
 use super::{EvalContext, EvalResult, EvalStop};
+use pair::PairSums;
 pub use table::AGGREGATES;
 use throng_types::numeric::Decimal;
 use throng_types::{Datum, Error, Numeric};

@@ -252,13 +252,13 @@ impl Cast {
             function: Oid(function),
         }
     }
-    /// Casts a value. The target's modifier is applied separately: [`super::cast::typmod::apply`].
+    /// Casts a value. The target's modifier is applied separately: [`typmod::apply`].
     pub fn apply(&self, ctx: &EvalContext<'_>, value: &Datum) -> EvalResult {
         if value.is_null() {
             return Ok(Datum::Null);
         }
         match self.method {
-            CastMethod::Binary => Ok(super::cast::conversion::relabel(value, self.to)),
+            CastMethod::Binary => Ok(conversion::relabel(value, self.to)),
             CastMethod::Function(eval) => eval(ctx, std::slice::from_ref(value)),
             CastMethod::Unknown | CastMethod::Text => {
                 let mut text = Vec::new();
@@ -267,7 +267,7 @@ impl Cast {
                     .map_err(|_| throng_types::Error::internal("text output is not UTF-8"))?;
                 Ok(crate::io::input_text(ctx, &text, SqlType::plain(self.to))?)
             }
-            CastMethod::Items(cast) => super::cast::conversion::array_items(ctx, value, cast),
+            CastMethod::Items(cast) => conversion::array_items(ctx, value, cast),
         }
     }
 }

@@ -347,13 +347,13 @@ arithmetic! {
     682 "@" NONE INT2 INT2 1253 int2abs int_abs::<W2>, 0;
     773 "@" NONE INT4 INT4 1251 int4abs int_abs::<W4>, 0;
     1763 "@" NONE NUMERIC NUMERIC 1704 numeric_abs numeric_abs, 0;
-    965 "^" FLOAT8 FLOAT8 FLOAT8 232 dpow super::number::math::dpow, 0;
+    965 "^" FLOAT8 FLOAT8 FLOAT8 232 dpow math::dpow, 0;
     1038 "^" NUMERIC NUMERIC NUMERIC 1739 numeric_power numeric_power, 0;
     1875 "|" INT2 INT2 INT2 1893 int2or int_or::<W2>, 1875;
     1881 "|" INT4 INT4 INT4 1899 int4or int_or::<W4>, 1881;
     1887 "|" INT8 INT8 INT8 1905 int8or int_or::<W8>, 1887;
-    596 "|/" NONE FLOAT8 FLOAT8 230 dsqrt super::number::math::dsqrt, 0;
-    597 "||/" NONE FLOAT8 FLOAT8 231 dcbrt super::number::math::dcbrt, 0;
+    596 "|/" NONE FLOAT8 FLOAT8 230 dsqrt math::dsqrt, 0;
+    597 "||/" NONE FLOAT8 FLOAT8 231 dcbrt math::dcbrt, 0;
     1877 "~" NONE INT2 INT2 1895 int2not int_not::<W2>, 0;
     1883 "~" NONE INT4 INT4 1901 int4not int_not::<W4>, 0;
     1889 "~" NONE INT8 INT8 1907 int8not int_not::<W8>, 0;

@@ -9,9 +9,9 @@ pub mod like;
 pub(super) mod unicode;
 
 use super::number::{int, integer_out_of_range};
-use super::string::length::{buffer_fits, fits};
 use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
+use length::{buffer_fits, fits};
 use memchr::memmem;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Text, oid::*};
