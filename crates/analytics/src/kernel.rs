@@ -16,11 +16,11 @@ use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleen
 use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
 use foldhash::fast::FixedState;
 use throng_sql::expr::Expr;
-use throng_sql::func::string::like::like;
-use throng_sql::func::{CastMethod, Operator, operator_by_oid};
 use throng_types::numeric::Decimal;
 use throng_types::row::Phys;
 use throng_types::{Datum, Oid, oid};
+use throng_values::func::string::like::like;
+use throng_values::func::{CastMethod, Operator, operator_by_oid};
 
 use crate::column::{self, Kind};
 use crate::vector::Selection;
@@ -632,9 +632,9 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
     use throng_exec::analytics::SessionFacts;
-    use throng_sql::func::{EvalContext, FAMILIES};
-    use throng_sql::io::FormatSettings;
     use throng_types::{Numeric, Result, SqlType};
+    use throng_values::func::{EvalContext, FAMILIES};
+    use throng_values::io::FormatSettings;
 
     use crate::column::{ColumnBuilder, Reader, schema};
     use crate::vector::assemble;

@@ -6,7 +6,7 @@
 //!
 //! * The rows are those the row operators would give: every comparison is by our ordered key bytes
 //!   or by values whose Arrow order is the same, every expression and aggregate is the definition
-//!   in `throng_sql::func`.
+//!   in `throng_values::func`.
 //! * A job keeps within its memory: sorts, groups and joins spill to files in the data directory.
 //! * Jobs run on threads of their own, a few at a time in order of arrival, with a lower priority
 //!   than the event loops.

@@ -6,9 +6,9 @@
 
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use datafusion::arrow::datatypes::{Int16Type, Int32Type, Int64Type};
-use throng_sql::func::aggregate::AggState;
 use throng_types::numeric::Decimal;
 use throng_types::row::Phys;
+use throng_values::func::aggregate::AggState;
 
 use crate::column::{Kind, decimals};
 use crate::table::{AggPlan, GroupPlan};

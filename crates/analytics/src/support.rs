@@ -7,11 +7,11 @@
 //! system columns that are read from the tuple's header, types without a stored form.
 
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
-use throng_sql::func::{Body, CastMethod, Volatility};
 use throng_sql::plan::{AggStrategy, Node, Plan, PlannedStatement, SeqScan, StatementTag};
 use throng_sql::query::SetOp;
 use throng_types::sqltype::{element_of, made};
 use throng_types::{Oid, SqlType, key, oid};
+use throng_values::func::{Body, CastMethod, Volatility};
 
 use crate::column::{self, Kind};
 

@@ -1,7 +1,7 @@
 //! Groups by key, with the states of their aggregates.
 //!
 //! A group's key is the ordered bytes of its values, so equal values are one group whatever their
-//! scale or sign of zero. States are those of `throng_sql::func`; aggregates with DISTINCT or ORDER
+//! scale or sign of zero. States are those of `throng_values::func`; aggregates with DISTINCT or ORDER
 //! BY keep their arguments until the end, when they are sorted and stepped through.
 
 use std::collections::HashMap;
@@ -12,9 +12,9 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use foldhash::fast::FixedState;
 use throng_exec::run::Row;
 use throng_exec::run::hashed::row_bytes;
-use throng_sql::func::aggregate::AggState;
-use throng_sql::func::{Aggregate, EvalContext, EvalStop};
 use throng_types::{Datum, Result};
+use throng_values::func::aggregate::AggState;
+use throng_values::func::{Aggregate, EvalContext, EvalStop};
 
 use crate::column::{Kind, Reader};
 use crate::keys::KeyPlan;

@@ -20,13 +20,13 @@ use throng_sql::catalog::system::{
     DatabaseActivity, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
     TableActivity, WaitInfo, WaitingInfo,
 };
-use throng_sql::catalog::{Catalog, IndexDef, ViewDef};
+use throng_sql::catalog::{Catalog, IndexDef, ViewDef, written_type};
 use throng_sql::expr::Expr;
-use throng_sql::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind};
-use throng_sql::io::FormatSettings;
 use throng_sql::plan::{Plan, PlannedStatement, is_fixed};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::{Datum, Error, Oid, Result};
+use throng_values::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, WrittenType};
+use throng_values::io::FormatSettings;
 
 pub use counts::JobCounts;
 
@@ -223,6 +223,9 @@ impl EvalHost for SessionFacts {
     }
     fn setval(&self, _: Oid, _: i64, _: bool) -> Result<i64, EvalStop> {
         Err(unknown_here("a sequence").into())
+    }
+    fn parse_type(&self, name: &str) -> Result<WrittenType> {
+        written_type(name)
     }
     fn object_oid(&self, _: ObjectKind, _: &str) -> Result<Oid, EvalStop> {
         Err(unknown_here("a catalog object").into())

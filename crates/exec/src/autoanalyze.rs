@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use throng_observe::accounted;
 use throng_sql::catalog::Catalog;
-use throng_sql::settings::ServerSettings;
 use throng_types::{Oid, Result};
+use throng_values::settings::ServerSettings;
 
 use crate::engine::Engine;
 use crate::maintenance::{Threshold, is_enabled};

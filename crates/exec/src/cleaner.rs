@@ -15,11 +15,11 @@ use std::time::Duration;
 use throng_access::btree::BTree;
 use throng_observe::{Object, WaitEvent, background, waiting};
 use throng_sql::catalog::{Catalog, TableDef, builtin};
-use throng_sql::settings::Id;
 use throng_sync::Parker;
 use throng_txn::vacuum::{Cleaned, CostDelay, vacuum_table};
 use throng_txn::{Isolation, LockMode, LockTag, SessionInfo};
 use throng_types::Result;
+use throng_values::settings::Id;
 
 use crate::autoanalyze::{self, Pace};
 use crate::database::Database;

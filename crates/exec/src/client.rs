@@ -9,8 +9,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
-use throng_sql::func::EvalContext;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_values::func::EvalContext;
 
 use crate::notify::Notification;
 

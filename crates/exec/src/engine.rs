@@ -14,8 +14,6 @@ use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
 use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, Tell, set_fsync};
 use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, DatabaseDef, builtin};
-use throng_sql::io::datetime::is_kept_before;
-use throng_sql::settings::{Id, ServerSettings, Source};
 use throng_sync::Nodes;
 use throng_sync::lab::Choice;
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
@@ -23,6 +21,8 @@ use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
+use throng_values::io::datetime::is_kept_before;
+use throng_values::settings::{Id, ServerSettings, Source};
 use throng_wal::WalConfig;
 
 use crate::analytics::Analytics;
@@ -520,9 +520,9 @@ impl Drop for Admission {
 mod tests {
     use super::*;
     use throng_access::FreeSpaceForm;
-    use throng_sql::settings::value::Kind;
     use throng_sync::lab::{BackOffForm, LatchForm, PinForm, SpinForm};
     use throng_txn::SnapshotForm;
+    use throng_values::settings::value::Kind;
     use throng_wal::InsertForm;
 
     #[test]

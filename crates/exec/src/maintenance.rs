@@ -13,9 +13,9 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use throng_access::RelCounts;
 use throng_sql::catalog::TableDef;
-use throng_sql::settings::value::parse_bool;
-use throng_sql::settings::{Id, ServerSettings};
 use throng_types::{FileId, Oid};
+use throng_values::settings::value::parse_bool;
+use throng_values::settings::{Id, ServerSettings};
 
 use crate::session::now;
 
@@ -167,7 +167,7 @@ impl Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_sql::settings::Source;
+    use throng_values::settings::Source;
 
     fn table(options: &[(&str, &str)]) -> TableDef {
         let mut table = TableDef::of_columns(Vec::new());

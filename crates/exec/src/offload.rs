@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
-use throng_sql::catalog::{Catalog, TypeDef};
+use throng_sql::catalog::{Catalog, written_type};
 use throng_sql::expr::Expr;
-use throng_sql::func::string::length::fits;
-use throng_sql::func::{
-    Cast, EvalContext, EvalHost, EvalResult, EvalStop, Function, ObjectKind, Operator, SetFn,
-    SetIterator,
-};
 use throng_txn::CancelFlag;
 use throng_types::{Datum, Error, Oid, Result, interrupt, stack};
+use throng_values::func::string::length::fits;
+use throng_values::func::{
+    Cast, EvalContext, EvalHost, EvalResult, EvalStop, Function, ObjectKind, Operator, SetFn,
+    SetIterator, UserType, WrittenType,
+};
 use tokio::sync::oneshot;
 
 use crate::placement::Placement;
@@ -614,22 +614,25 @@ impl EvalHost for Outside {
     fn setval(&self, _: Oid, _: i64, _: bool) -> Result<i64, EvalStop> {
         self.asked()
     }
+    fn parse_type(&self, name: &str) -> Result<WrittenType> {
+        written_type(name)
+    }
     fn object_oid(&self, _: ObjectKind, _: &str) -> Result<Oid, EvalStop> {
         self.asked()
     }
     fn object_name(&self, _: ObjectKind, _: Oid) -> Option<String> {
         self.unknown()
     }
-    fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
+    fn user_type(&self, oid: Oid) -> Option<Arc<dyn UserType>> {
         match &self.definitions {
-            Some(definitions) => definitions.user_type(oid),
+            Some(definitions) => Some(definitions.user_type(oid)?),
             None => self.unknown(),
         }
     }
     fn check_in_domain(&self, _: Oid, _: &Datum) -> Result<()> {
         self.asked().map_err(EvalStop::into_error)
     }
-    fn transition_table(&self, _: &str) -> Option<throng_sql::func::TransitionTable> {
+    fn transition_table(&self, _: &str) -> Option<throng_values::func::TransitionTable> {
         match self.definitions {
             Some(_) => None,
             None => self.unknown(),

@@ -12,10 +12,10 @@
 //! With `lab_numa = split` the nodes are those of the server's cores (`/sys/devices/system/node`),
 //! or made up by `lab_fake_nodes`; with `shared`, or on a machine of one node, there is one.
 
-use throng_sql::settings::{Id, ServerSettings};
 use throng_sync::Nodes;
 use throng_sync::topology::{Topology, confine_current_thread, pin_current_thread};
 use throng_types::Result;
+use throng_values::settings::{Id, ServerSettings};
 
 use crate::engine::GivenSettings;
 

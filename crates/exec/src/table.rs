@@ -13,10 +13,10 @@ use throng_access::Heap;
 use throng_access::btree::BTree;
 use throng_buffer::Try;
 use throng_sql::catalog::{ColumnDef, IndexDef, TableDef};
-use throng_sql::func::EvalContext;
 use throng_types::key::{self, KeyOrder};
 use throng_types::row::{Phys, RowLayout};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_values::func::EvalContext;
 
 use crate::large;
 use crate::store::Store;
@@ -88,7 +88,7 @@ impl Table {
             .iter()
             .map(|c| {
                 let text = c.missing.as_deref().filter(|_| !c.dropped);
-                text.map(|text| throng_sql::io::input_text(ctx, text, c.ty))
+                text.map(|text| throng_values::io::input_text(ctx, text, c.ty))
                     .transpose()
             })
             .collect::<Result<_>>()?;

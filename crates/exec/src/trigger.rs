@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use throng_sql::query::RelColumn;
 use throng_types::Oid;
+use throng_values::func::RelColumn;
 
 use crate::run::Row;
 

@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "analytics",
             "exec",
             "sql",
+            "values",
             "txn",
             "access",
             "buffer",
@@ -26,13 +27,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "analytics",
         &[
-            "exec", "sql", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
+            "exec", "sql", "values", "txn", "access", "buffer", "wal", "disk", "types", "observe",
+            "sync",
         ],
     ),
     (
         "exec",
         &[
-            "sql", "syntax", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
+            "sql", "values", "syntax", "txn", "access", "buffer", "wal", "disk", "types",
+            "observe", "sync",
         ],
     ),
     (
@@ -41,7 +44,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
         ],
     ),
-    ("sql", &["syntax", "types", "observe"]),
+    ("sql", &["values", "syntax", "types", "observe"]),
+    ("values", &["types", "observe"]),
     ("syntax", &["types"]),
     (
         "txn",

@@ -23,10 +23,10 @@ use crate::catalog::{
     ViewDef, ViewDefault,
 };
 use crate::expr::{Expr, RoutineCall};
-use crate::func::Volatility;
 use crate::plan::TableLock;
 use crate::query::BoundQuery;
 use throng_syntax::parse::ast;
+use throng_values::func::Volatility;
 
 /// A statement after binding, with what the client should be told although nothing is wrong
 /// (`relation "t" does not exist, skipping`).
@@ -499,7 +499,7 @@ pub struct Grant {
 /// What rights are granted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    pub kind: crate::catalog::acl::Kind,
+    pub kind: throng_values::acl::Kind,
     pub oid: Oid,
     /// It was called a table, whatever relation it is.
     pub as_table: bool,
@@ -511,7 +511,7 @@ pub struct AlterDefaultPrivileges {
     pub roles: Vec<Oid>,
     /// NONE: in every schema.
     pub schemas: Vec<Oid>,
-    pub kind: crate::catalog::acl::Kind,
+    pub kind: throng_values::acl::Kind,
     pub revoke: bool,
     pub option: bool,
     /// None: ALL PRIVILEGES.

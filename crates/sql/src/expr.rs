@@ -12,9 +12,10 @@ use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, SqlType, Text};
 
 use crate::catalog::RoutineDef;
-use crate::func::{Aggregate, Cast, CastContext, Function, Operator};
-use crate::query::{Query, RelColumn};
+use crate::query::Query;
 use crate::window::WindowCall;
+use throng_values::func::RelColumn;
+use throng_values::func::{Aggregate, Cast, CastContext, Function, Operator};
 
 /// A range-table entry's number, unique within a statement, subqueries included: so a variable
 /// from outside a query is simply one whose entry the query does not hold.
@@ -98,7 +99,7 @@ pub enum Expr {
         ty: SqlType,
     },
     /// A type conversion: `cast` where the types differ, then `to`'s modifier
-    /// ([`crate::func::cast::typmod::apply`], cutting to length where `context` is explicit).
+    /// ([`throng_values::func::cast::typmod::apply`], cutting to length where `context` is explicit).
     Cast {
         arg: Box<Expr>,
         cast: Option<&'static Cast>,

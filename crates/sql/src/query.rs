@@ -12,11 +12,11 @@ use throng_types::{Datum, Oid, SqlType};
 
 use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, RoutineCall, SortKey, Var};
-use crate::func::Function;
-use crate::func::system::SEQUENCE;
 use crate::tablesample::Sample;
 use crate::window::Window;
 pub use throng_syntax::parse::ast::MergeMatch;
+use throng_values::func::system::SEQUENCE;
+use throng_values::func::{Function, RelColumn};
 
 /// A SELECT, VALUES or set operation with its ORDER BY, LIMIT and locking clauses.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,12 +180,6 @@ pub struct Rel {
     pub sample: Option<Box<Sample>>,
     /// What it offers, by position (for tables: by attribute number - 1, dropped ones included).
     pub columns: Vec<RelColumn>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct RelColumn {
-    pub name: String,
-    pub ty: SqlType,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -16,8 +16,8 @@ use crate::bind::{row_expr, stored_checks, stored_context, stored_values};
 use crate::catalog::partition::{Partitions, columns_in_parent};
 use crate::catalog::{Catalog, TableDef};
 use crate::expr::Expr;
-use crate::func::EvalContext;
 use crate::plan::CheckExpr;
+use throng_values::func::EvalContext;
 
 /// A partitioned table's division into parts.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,8 @@
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
-use crate::catalog::partition::hash_any;
 use crate::expr::Expr;
+use throng_values::hash::hash_any;
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,14 +4,16 @@ use throng_types::{Error, FileId, Oid, Result, SqlType};
 
 use crate::bind::{BindContext, bind};
 use crate::catalog::ddl::{DdlHost, Outcome, apply};
+use crate::catalog::written_type;
 use crate::catalog::{Catalog, CatalogEdit, Change, builtin};
 use crate::command::{Bound, BoundStatement};
 use crate::expr::Expr;
-use crate::func::testing::TestHost;
-use crate::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind};
-use crate::io::FormatSettings;
 use crate::plan::{PlanContext, PlannedStatement, Stats, TableSize, plan};
 use throng_syntax::parse;
+use throng_values::func::WrittenType;
+use throng_values::func::testing::TestHost;
+use throng_values::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind};
+use throng_values::io::FormatSettings;
 
 pub(crate) struct Workbench {
     pub catalog: Catalog,
@@ -68,6 +70,9 @@ impl EvalHost for CatalogHost<'_> {
     }
     fn setval(&self, sequence: Oid, value: i64, called: bool) -> Result<i64, EvalStop> {
         TestHost.setval(sequence, value, called)
+    }
+    fn parse_type(&self, name: &str) -> Result<WrittenType> {
+        written_type(name)
     }
     fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop> {
         let parsed = parse::parse_name(name)?;

@@ -11,8 +11,8 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, SqlType, oid};
 
 use crate::expr::{Expr, SortKey};
-use crate::func::number::{float, int, numeric};
-use crate::func::{
+use throng_values::func::number::{float, int, numeric};
+use throng_values::func::{
     Aggregate, CastContext, EvalContext, EvalStop, WindowFunction, compare, find_cast,
     resolve_operator,
 };
@@ -320,8 +320,8 @@ fn moment_in_range(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::func::testing::with_context;
     use throng_types::Interval;
+    use throng_values::func::testing::with_context;
 
     fn reach(value: Datum, base: Datum, offset: Datum, back: bool, at_most: bool) -> bool {
         with_context(|ctx| in_range(ctx, &value, &base, &offset, Reach { back, at_most }))

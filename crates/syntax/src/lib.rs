@@ -8,5 +8,4 @@
 
 pub mod parse;
 pub mod plpgsql;
-pub mod quantity;
 pub mod vocabulary;

@@ -3,8 +3,8 @@
 //! Promises: what is here is plain data and functions over it; nothing waits, allocates without a
 //! bound that its caller set, or knows of pages, files or sessions.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `sql`, `syntax`, `txn`, `access`, `buffer`,
-//! `wal`, `disk`.
+//! Imported by: `server`, `analytics`, `exec`, `lab`, `sql`, `values`, `syntax`, `txn`, `access`,
+//! `buffer`, `wal`, `disk`.
 
 pub mod calendar;
 pub mod datum;
@@ -15,12 +15,14 @@ pub mod ids;
 pub mod interrupt;
 pub mod jsonb;
 pub mod key;
+pub mod lexical;
 pub mod numeric;
 pub mod page;
 pub mod row;
 pub mod shared;
 pub mod sqltype;
 pub mod stack;
+pub mod vocabulary;
 pub use datum::{Array, Datum, Dim, EnumValue, Interval, Record, Text, TimeTz};
 pub use error::{Error, Result, SqlState};
 pub use ids::{BlockNo, Cid, Csn, FileId, Lsn, Oid, PageId, Tid, Xid};

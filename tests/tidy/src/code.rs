@@ -191,7 +191,7 @@ fn vague_names<'a>(files: impl Iterator<Item = &'a File>) -> Vec<Offence> {
 }
 
 /// Where settings that steer something are defined, a line each.
-const REGISTRY: &str = "crates/sql/src/settings/registry.rs";
+const REGISTRY: &str = "crates/values/src/settings/registry.rs";
 
 /// Settings that are found by their names: a session's own, and the server's before it starts.
 const READ_BY_NAME: &[&str] = &[

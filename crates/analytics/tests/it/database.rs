@@ -7,8 +7,8 @@ use std::sync::Arc;
 use throng_analytics::{AnalyticsPool, PoolConfig};
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_exec::{Engine, EngineConfig, GivenSettings, Login, Passwords, Session};
-use throng_sql::func::EvalContext;
 use throng_types::{Datum, Error, Result};
+use throng_values::func::EvalContext;
 
 pub struct Database {
     pub engine: Arc<Engine>,

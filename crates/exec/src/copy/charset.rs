@@ -1,9 +1,9 @@
 //! The character set of what is copied: the one that ENCODING names, or the client's.
 
 use throng_sql::command::CopyOptions;
-use throng_sql::func::EvalContext;
-use throng_sql::io::{Charset, FormatSettings};
 use throng_types::Result;
+use throng_values::func::EvalContext;
+use throng_values::io::{Charset, FormatSettings};
 
 pub(super) fn charset(options: &CopyOptions, ctx: &EvalContext<'_>) -> Charset {
     options.encoding.unwrap_or(ctx.format.charset)

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use throng_sql::catalog::{TableDef, fires};
 use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
 use throng_sql::expr::Expr;
-use throng_sql::func::{EvalContext, Volatility};
-use throng_sql::io::binary::check_text;
-use throng_sql::io::{input_binary, input_text_into};
 use throng_sql::plan::CheckExpr;
 use throng_sql::query::CheckOf;
 use throng_sql::route::Routing;
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlType};
+use throng_values::func::{EvalContext, Volatility};
+use throng_values::io::binary::check_text;
+use throng_values::io::{input_binary, input_text_into};
 
 use super::batch::Batch;
 use super::binary::{BinaryReader, FieldRanges};

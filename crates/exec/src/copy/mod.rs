@@ -20,9 +20,9 @@ mod to;
 mod turn;
 
 use throng_sql::command::{CopyFormat, CopyOptions};
-use throng_sql::io::binary::check_text;
 use throng_types::error::state;
 use throng_types::{Error, Result};
+use throng_values::io::binary::check_text;
 
 pub use file::{Sink, Source};
 pub use from::Load;

@@ -1,10 +1,10 @@
 //! COPY … TO: rows become records.
 
 use throng_sql::command::{ColumnSet, CopyFormat, CopyHeader, CopyOptions};
-use throng_sql::func::EvalContext;
-use throng_sql::io::{FormatSettings, output_binary, output_text};
 use throng_sql::plan::OutputColumn;
 use throng_types::{Datum, Error, Result};
+use throng_values::func::EvalContext;
+use throng_values::io::{FormatSettings, output_binary, output_text};
 
 use super::Sink;
 use super::binary::{write_header, write_trailer};

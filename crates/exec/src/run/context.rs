@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use throng_observe::heap;
 use throng_sql::catalog::Catalog;
 use throng_sql::expr::RelId;
-use throng_sql::func::{EvalContext, string::length};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
+use throng_values::func::{EvalContext, string::length};
 
 use super::hashed::datum_bytes;
 use super::items::ItemTables;

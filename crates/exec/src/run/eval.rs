@@ -5,11 +5,11 @@
 //! the start when its row is asked for again.
 
 use throng_sql::expr::{ComputedOnce, DomainRules, Expr, ValuePart};
-use throng_sql::func::{Cast, CastContext, Function, cast::typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, SqlType, stack};
+use throng_values::func::{Cast, CastContext, Function, cast::typmod};
 
 use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};

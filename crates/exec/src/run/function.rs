@@ -1,9 +1,9 @@
 //! Set-returning functions: in FROM, and at the top of a select list.
 
 use throng_sql::expr::RoutineCall;
-use throng_sql::func::{Body, Function, SetIterator};
 use throng_sql::plan::{FunctionScan, SetExpr};
 use throng_types::Datum;
+use throng_values::func::{Body, Function, SetIterator};
 
 use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, routine};

@@ -6,9 +6,9 @@
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 use throng_sql::expr::Expr;
-use throng_sql::func::{Operator, Strategy};
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, Oid, Record, Result, oid};
+use throng_values::func::{Operator, Strategy};
 
 use super::eval::eval;
 use super::{Cx, Row, Step};

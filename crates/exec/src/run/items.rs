@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use throng_sql::func::{EvalResult, Operator, operator_by_oid};
 use throng_types::datum::Array;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, oid};
+use throng_values::func::{EvalResult, Operator, operator_by_oid};
 
 use super::Cx;
 use super::hashed::is_equal_by_key;
@@ -163,9 +163,9 @@ mod tests {
     use crate::analytics::SessionFacts;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
-    use throng_sql::func::{EvalContext, EvalStop, operators_named};
-    use throng_sql::io::FormatSettings;
     use throng_types::{Numeric, Oid};
+    use throng_values::func::{EvalContext, EvalStop, operators_named};
+    use throng_values::io::FormatSettings;
 
     /// A value of the type, from few enough that many are equal.
     fn value(ty: Oid, rng: &mut StdRng) -> Datum {

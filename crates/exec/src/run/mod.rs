@@ -42,10 +42,10 @@ pub mod window;
 
 use throng_access::RowLockMode;
 use throng_buffer::{Interrupt, Wait};
-use throng_sql::func::EvalStop;
 use throng_types::Datum;
 use throng_types::Tid;
 use throng_types::{Error, FileId};
+use throng_values::func::EvalStop;
 
 use crate::offload::Long;
 

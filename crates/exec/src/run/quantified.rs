@@ -15,9 +15,9 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use throng_sql::expr::Expr;
-use throng_sql::func::{Operator as SqlOperator, operator_by_oid};
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
+use throng_values::func::{Operator as SqlOperator, operator_by_oid};
 
 use super::context::RowMemory;
 use super::eval::eval;
@@ -292,9 +292,9 @@ mod tests {
     use crate::run::Row;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
-    use throng_sql::func::{EvalContext, EvalStop, operators_named};
-    use throng_sql::io::FormatSettings;
     use throng_types::{Result, oid};
+    use throng_values::func::{EvalContext, EvalStop, operators_named};
+    use throng_values::io::FormatSettings;
 
     fn operator(name: &str) -> &'static SqlOperator {
         let mut operators = operators_named(name).iter();

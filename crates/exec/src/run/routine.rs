@@ -19,10 +19,10 @@ use throng_sql::bind::BodyResult;
 use throng_sql::catalog::{Catalog, RoutineDef};
 use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::plan::{RoutineScan, is_volatile};
-use throng_sql::query::RelColumn;
 use throng_txn::Snapshot;
 use throng_types::datum::Record;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Text};
+use throng_values::func::RelColumn;
 
 use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, Suspension};

@@ -1,9 +1,9 @@
 //! Who may begin a session, and what it begins with.
 
 use throng_sql::catalog::Catalog;
-use throng_sql::catalog::acl::right;
 use throng_types::error::state;
 use throng_types::{Error, Result};
+use throng_values::acl::right;
 
 use super::{Login, Role};
 use crate::engine::Engine;

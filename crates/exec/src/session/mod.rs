@@ -33,13 +33,13 @@ use foldhash::fast::RandomState;
 use throng_observe::SessionWaits;
 use throng_sql::catalog::{Catalog, RoleDef, builtin};
 use throng_sql::command::{BoundStatement, Command};
-use throng_sql::func::number::random::Random;
-use throng_sql::io::FormatSettings;
-use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_sync::fetch_span_ahead;
 use throng_txn::{Encryption, SessionEntry, SessionInfo, SessionState};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_values::func::number::random::Random;
+use throng_values::io::FormatSettings;
+use throng_values::settings::{Caller, Id, Scope, SessionSettings, Value};
 
 use crate::client::{Client, RowShape};
 use crate::database::Database;

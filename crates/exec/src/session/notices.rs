@@ -13,9 +13,9 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use throng_sql::settings::Id;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
+use throng_values::settings::Id;
 
 use super::Session;
 use crate::client::{Client, HIGH_WATER};

@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use throng_sql::catalog::Catalog;
-use throng_sql::io::FormatSettings;
+use throng_values::io::FormatSettings;
 
 use super::SharedCatalog;
 

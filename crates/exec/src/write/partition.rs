@@ -12,14 +12,14 @@ use std::rc::Rc;
 use throng_buffer::retry;
 use throng_sql::catalog::{Catalog, TableDef, fires};
 use throng_sql::expr::Expr;
-use throng_sql::func::EvalContext;
-use throng_sql::io::output_text;
 use throng_sql::plan::{DeleteNode, InheritedTarget, Node, Plan, UpdateNode};
 use throng_sql::route::{Division, Leaf, Level, Next, Routing};
-use throng_syntax::parse::quote_ident;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
+use throng_types::lexical::quote_ident;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
+use throng_values::func::EvalContext;
+use throng_values::io::output_text;
 
 use super::foreign::ForeignKeys;
 use super::trigger::{self, Named, Updated};

@@ -16,12 +16,12 @@ use throng_sql::catalog::{
     Catalog, ColumnDef, ConstraintDef, FkAction, ForeignKey, TableDef, fires,
 };
 use throng_sql::expr::Expr;
-use throng_sql::func::compare::comparator;
 use throng_sql::query::CheckOf;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, too_late};
 use throng_txn::{LockMode, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
+use throng_values::func::compare::comparator;
 
 use super::cascade::{KeyChange, Work};
 use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};

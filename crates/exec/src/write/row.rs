@@ -4,14 +4,14 @@ use throng_access::Liveness;
 use throng_access::TxContext;
 use throng_access::btree::{Check, Conflict, Run};
 use throng_buffer::{Try, retry};
-use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{Catalog, ConstraintDef, TableDef};
-use throng_sql::func::EvalContext;
-use throng_sql::io::output_text;
 use throng_sql::query::CheckOf;
 use throng_txn::rows::wait_for_unique;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Tid};
+use throng_values::acl::right;
+use throng_values::func::EvalContext;
+use throng_values::io::output_text;
 
 use super::deferred::Due;
 use super::{Context, Target};

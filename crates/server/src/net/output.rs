@@ -9,10 +9,10 @@ use throng_exec::Encryption;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, serves_one_session, waited};
-use throng_sql::func::EvalContext;
-use throng_sql::io::{self as value, Charset};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, oid};
+use throng_values::func::EvalContext;
+use throng_values::io::{self as value, Charset};
 
 use super::recode;
 use super::stream::Stream;

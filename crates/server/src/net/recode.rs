@@ -3,8 +3,8 @@
 //! Names and statements are text whatever the message; values of parameters and rows are converted
 //! where their types are known. A message is put together anew, with its length.
 
-use throng_sql::io::Charset;
 use throng_types::Result;
+use throng_values::io::Charset;
 
 /// Bytes of the tag and the length.
 const HEAD: usize = 5;

@@ -11,9 +11,9 @@
 //! Source: PostgreSQL manual, "Message Formats".
 
 use throng_exec::client::{Field, Format};
-use throng_sql::io::Charset;
 use throng_types::Error;
 use throng_types::error::{Severity, state};
+use throng_values::io::Charset;
 
 /// The longest message body a client may send: 1 GB - 1, PostgreSQL's limit for one value.
 pub const MAX_MESSAGE: usize = (1 << 30) - 1;

@@ -22,11 +22,11 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, oid, stack};
 use crate::catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use crate::command::{Bound, BoundStatement};
 use crate::expr::{Expr, RelId};
-use crate::func::EvalContext;
-use crate::func::string::collate::COLLATE;
 use crate::query::{BoundQuery, Cte, QueryKind};
 use crate::window::Window;
 use throng_syntax::parse::{self, ast};
+use throng_values::func::EvalContext;
+use throng_values::func::string::collate::COLLATE;
 
 /// What a statement is bound in.
 pub struct BindContext<'a> {

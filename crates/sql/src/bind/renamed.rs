@@ -15,10 +15,13 @@ use super::ddl::domain::check_again;
 use super::ddl::view::{stored_context, stored_format};
 use super::routine::body::{body_statement, body_statements, routine_body_again};
 use super::stored_expression::{StoredKind, value_again};
-use crate::catalog::{ArgDef, Catalog, RoutineBody, RoutineDef, TableDef, TypeDef};
-use crate::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable};
-use crate::io::{input_text, output_text};
+use crate::catalog::{ArgDef, Catalog, RoutineBody, RoutineDef, TableDef};
 use throng_syntax::parse;
+use throng_types::lexical::quote_ident;
+use throng_values::func::{
+    EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType, WrittenType,
+};
+use throng_values::io::{input_text, output_text};
 
 /// A session that knows types by a catalog of its own.
 pub(crate) struct Named<'a> {
@@ -86,15 +89,18 @@ impl EvalHost for Named<'_> {
     fn setval(&self, sequence: Oid, value: i64, is_called: bool) -> Result<i64, EvalStop> {
         self.host.setval(sequence, value, is_called)
     }
+    fn parse_type(&self, name: &str) -> Result<WrittenType> {
+        self.host.parse_type(name)
+    }
     fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop> {
         self.host.object_oid(kind, name)
     }
     fn object_name(&self, kind: ObjectKind, oid: Oid) -> Option<String> {
         self.host.object_name(kind, oid)
     }
-    fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
+    fn user_type(&self, oid: Oid) -> Option<Arc<dyn UserType>> {
         let made = self.catalog.made_type(oid).cloned();
-        made.or_else(|| self.catalog.composite(oid))
+        Some(made.or_else(|| self.catalog.composite(oid))?)
     }
     fn check_in_domain(&self, domain: Oid, value: &Datum) -> Result<()> {
         self.host.check_in_domain(domain, value)
@@ -242,7 +248,7 @@ impl Renamed<'_> {
         let found = &symbols[place];
         let new = match found.text.starts_with('\'') {
             true => quoted(self.to),
-            false => parse::quote_ident(self.to),
+            false => quote_ident(self.to),
         };
         let Some(schema) = self.moved_to else {
             return Some(format!(
@@ -257,7 +263,7 @@ impl Renamed<'_> {
         } else {
             found.start
         };
-        let schema = parse::quote_ident(schema);
+        let schema = quote_ident(schema);
         let mended = format!("{}{schema}.{new}{}", &text[..start], &text[found.end..]);
         (mended != text).then_some(mended)
     }

@@ -12,11 +12,12 @@ use super::dml::generated::kept_text;
 use super::dml::row_names;
 use super::query::scope::Scope;
 use super::{Binder, Clause};
-use crate::catalog::{Catalog, ColumnDef, TableDef, is_polymorphic};
+use crate::catalog::{Catalog, ColumnDef, TableDef};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId};
-use crate::func::{CastContext, EvalContext};
 use throng_syntax::parse::{self, ast};
+use throng_values::func::is_polymorphic;
+use throng_values::func::{CastContext, EvalContext};
 
 /// What a text is kept for.
 #[derive(Clone, Copy)]

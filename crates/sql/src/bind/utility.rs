@@ -6,18 +6,18 @@ use throng_types::{Error, Oid, Result, SqlType};
 use super::ddl::privilege::any_right;
 use super::query::scope::Scope;
 use super::{Binder, Clause};
-use crate::catalog::acl::right;
 use crate::catalog::{Deferral, Relation};
 use crate::command::{BoundStatement, Command, CursorOptions, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
-use crate::func::CastContext;
-use crate::io::IntervalStyle;
-use crate::io::datetime::interval;
 use crate::plan::TableLock;
 use crate::query::{Cte, CteBody, QueryKind, RowLockStrength};
-use crate::settings::{self, SessionSettings};
 use throng_syntax::parse::ast::{self, Statement as S};
 use throng_syntax::parse::option_is_on;
+use throng_values::acl::right;
+use throng_values::func::CastContext;
+use throng_values::io::IntervalStyle;
+use throng_values::io::datetime::interval;
+use throng_values::settings::{self, SessionSettings};
 
 impl Binder<'_> {
     /// The setting that a role, a database or a function keeps a value of, and the value.

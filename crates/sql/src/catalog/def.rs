@@ -10,6 +10,7 @@ pub use throng_syntax::vocabulary::{
 
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
+use throng_values::func::{Field, UserType};
 
 pub(super) mod id;
 mod index;
@@ -23,7 +24,7 @@ pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
-pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
+pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind};
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
 pub use storage::Storage;
 
@@ -223,7 +224,9 @@ impl ViewDef {
             .options
             .iter()
             .find(|(name, _)| name == "security_invoker");
-        given.is_some_and(|(_, value)| crate::settings::value::parse_bool(value) == Some(true))
+        given.is_some_and(|(_, value)| {
+            throng_values::settings::value::parse_bool(value) == Some(true)
+        })
     }
 }
 
@@ -452,6 +455,40 @@ pub struct TypeDef {
     /// What its array type is called, where that is not `_` and its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_name: Option<String>,
+}
+
+impl UserType for TypeDef {
+    fn oid(&self) -> Oid {
+        self.oid
+    }
+    fn place_of(&self, label: &str) -> Option<f64> {
+        let found = self.labels.iter().find(|l| l.name == label)?;
+        Some(found.place)
+    }
+    fn label_at(&self, place: f64) -> Option<&str> {
+        let found = self.labels.iter().find(|l| l.place == place)?;
+        Some(&found.name)
+    }
+    fn places(&self) -> Vec<f64> {
+        self.labels.iter().map(|l| l.place).collect()
+    }
+    fn fields(&self) -> Option<Vec<Field<'_>>> {
+        let columns = self.fields.as_ref()?.iter().filter(|c| !c.dropped);
+        let field = |column| {
+            let ColumnDef {
+                name, ty, domain, ..
+            }: &ColumnDef = column;
+            Field {
+                name,
+                ty: *ty,
+                domain: *domain,
+            }
+        };
+        Some(columns.map(field).collect())
+    }
+    fn domain_base(&self) -> Option<SqlType> {
+        Some(self.domain.as_ref()?.base)
+    }
 }
 
 /// What a domain asks of values.

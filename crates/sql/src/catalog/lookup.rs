@@ -324,7 +324,7 @@ impl Catalog {
     /// What a type that a user made is called: qualified where the path does not find it, `[]`
     /// after an array's element.
     pub fn type_display(&self, path: &[Oid], ty: Oid) -> Option<String> {
-        use throng_syntax::parse::quote_ident;
+        use throng_types::lexical::quote_ident;
         if let Some(element) = throng_types::sqltype::element_of(ty).filter(|_| made::is_made(ty)) {
             return Some(self.type_display(path, element)? + "[]");
         }
@@ -343,7 +343,7 @@ impl Catalog {
     }
     /// What a function is called: qualified where the path does not find it.
     pub fn routine_display(&self, path: &[Oid], def: &RoutineDef) -> String {
-        use throng_syntax::parse::quote_ident;
+        use throng_types::lexical::quote_ident;
         let name = quote_ident(&def.name);
         let inputs = def.input_types();
         let found = path.iter().find_map(|schema| {
@@ -543,7 +543,7 @@ impl Catalog {
     }
     /// A relation's name as messages give it: schema-qualified unless the path finds it.
     pub fn display_name(&self, path: &[Oid], relation: &Relation) -> String {
-        use throng_syntax::parse::quote_ident;
+        use throng_types::lexical::quote_ident;
         match (
             self.is_visible(path, relation),
             self.schema(relation.schema()),

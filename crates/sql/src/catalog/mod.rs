@@ -36,12 +36,13 @@ pub use def::{
     MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
     RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
     TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
-    ViewUse, index_column_names, is_polymorphic,
+    ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
 pub use membership::Through;
 pub use system::{Key, Left, SystemState, VirtualTable};
+pub use type_name::written_type;
 
 /// Oids PostgreSQL gives to what it is born with.
 pub mod builtin {
@@ -58,7 +59,7 @@ pub mod builtin {
     /// The schemas that are not to be changed.
     pub const SYSTEM_SCHEMAS: [Oid; 4] = [PG_CATALOG, INFORMATION_SCHEMA, PG_TOAST, THRONG];
     /// The role `postgres`.
-    pub const SUPERUSER: Oid = Oid(10);
+    pub const SUPERUSER: Oid = throng_values::acl::BOOTSTRAP_SUPERUSER;
     /// The roles that are there from the start, whose rights are not grants but what they are;
     /// `pg_monitor` is in the three after it.
     pub const PREDEFINED_ROLES: [(Oid, &str); 16] = [

@@ -21,14 +21,14 @@ use throng_types::{Datum, Oid, Result, SqlType};
 
 use super::def::id;
 use super::{Catalog, TableDef};
-use crate::func::EvalContext;
-use crate::io::{FormatSettings, input_text, output_text};
+use throng_values::func::EvalContext;
+use throng_values::io::{FormatSettings, input_text, output_text};
 
 pub(crate) mod bounds;
 pub mod check;
 pub mod hash;
 
-pub use hash::{hash_any, row_hash};
+pub use hash::row_hash;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartitionStrategy {
@@ -105,7 +105,7 @@ impl PartitionKey {
 
 /// How bounds are kept: such that they are read the same under any settings.
 static KEPT: std::sync::LazyLock<FormatSettings> = std::sync::LazyLock::new(|| FormatSettings {
-    interval_style: crate::io::IntervalStyle::Iso8601,
+    interval_style: throng_values::io::IntervalStyle::Iso8601,
     ..FormatSettings::default()
 });
 

@@ -8,8 +8,10 @@
 
 use std::sync::Arc;
 
-use throng_types::Oid;
+use throng_syntax::parse::parse_type;
 use throng_types::sqltype::made;
+use throng_types::{Oid, Result};
+use throng_values::func::WrittenType;
 
 use super::{Catalog, CatalogEdit, Object};
 
@@ -182,4 +184,17 @@ impl CatalogEdit {
         self.touch(object.oid(), object.is_shared());
         self.catalog.insert(object);
     }
+}
+
+/// Parses a type's name for [`EvalHost::parse_type`].
+///
+/// [`EvalHost::parse_type`]: throng_values::func::EvalHost::parse_type
+pub fn written_type(name: &str) -> Result<WrittenType> {
+    let written = parse_type(name)?;
+    Ok(WrittenType {
+        schema: written.name.schema().map(str::to_owned),
+        name: written.name.last().to_owned(),
+        is_array: written.array,
+        modifiers: written.modifiers,
+    })
 }

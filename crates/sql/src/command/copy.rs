@@ -4,8 +4,8 @@ pub use throng_syntax::vocabulary::CopyTarget;
 use throng_types::Oid;
 
 use crate::expr::Expr;
-use crate::io::Charset;
 use crate::query::BoundQuery;
+use throng_values::io::Charset;
 
 #[derive(Clone, Debug)]
 pub struct Copy {

@@ -9,12 +9,12 @@ use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::catalog::RoutineDef;
 use crate::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind, ValuePart};
-use crate::func::json::populate;
-use crate::func::string::collate::COLLATE;
-use crate::func::system::current::{self, CURRENT};
-use crate::func::{CastContext, Function, sqljson, written};
-use crate::io::output_text;
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
+use throng_values::func::json::populate;
+use throng_values::func::string::collate::COLLATE;
+use throng_values::func::system::current::{self, CURRENT};
+use throng_values::func::{CastContext, Function, sqljson, written};
+use throng_values::io::output_text;
 
 /// The part of an expression's kind that decides whether it needs parentheses inside another.
 #[derive(Clone, Copy, PartialEq, Eq)]

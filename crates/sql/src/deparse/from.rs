@@ -4,9 +4,9 @@ use throng_types::Oid;
 
 use super::{JOIN, LIST, Named, STEP, Writer};
 use crate::expr::{Expr, RelId, Var, system};
-use crate::func::json::populate;
-use crate::func::{CastContext, sqljson};
 use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
+use throng_values::func::json::populate;
+use throng_values::func::{CastContext, sqljson};
 
 impl Writer<'_> {
     pub(super) fn items_of_from(&mut self, items: &[FromItem]) {
@@ -273,7 +273,7 @@ impl Writer<'_> {
     }
 
     /// `(a integer, b text)`
-    fn definition_list(&mut self, columns: &[crate::query::RelColumn]) {
+    fn definition_list(&mut self, columns: &[throng_values::func::RelColumn]) {
         self.push("(");
         for (i, column) in columns.iter().enumerate() {
             if i > 0 {

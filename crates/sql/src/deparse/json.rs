@@ -3,11 +3,11 @@
 use super::Writer;
 use crate::bind::table_spec;
 use crate::expr::Expr;
-use crate::func::sqljson::{
+use throng_types::lexical::quote_literal;
+use throng_types::{Datum, Oid, SqlType, oid};
+use throng_values::func::sqljson::{
     Behavior, Column, JsonKind, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
-use throng_syntax::parse::quote_literal;
-use throng_types::{Datum, Oid, SqlType, oid};
 
 /// What a value is under the cast that its place gives it.
 fn raw(expr: &Expr) -> &Expr {
@@ -35,7 +35,7 @@ pub(super) fn is_test(args: &[Expr]) -> bool {
 }
 
 impl Writer<'_> {
-    /// A call of [`crate::func::sqljson::CALL`].
+    /// A call of [`throng_values::func::sqljson::CALL`].
     pub(super) fn json(&mut self, args: &[Expr], whole: &Expr) {
         let Some(spec) = table_spec(args) else {
             return;

@@ -25,10 +25,10 @@ use throng_types::{Oid, SqlType};
 
 use crate::catalog::{Catalog, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
-use crate::func::EvalContext;
 use crate::query::{Cte, Query, Target};
 use crate::window::Window;
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
+use throng_values::func::EvalContext;
 
 /// How a text is written.
 pub struct Style<'a> {

@@ -2,12 +2,12 @@
 
 use super::{LIST, STEP, Scope, Writer};
 use crate::expr::{Expr, SortKey};
-use crate::func::CastContext;
-use crate::func::string::collate::COLLATE;
 use crate::query::{
     Body, Cte, CteBody, Distinct, FromItem, Grouping, GroupingItem, LockWait, Query, RelKind,
     Select, SetOp, Target,
 };
+use throng_values::func::CastContext;
+use throng_values::func::string::collate::COLLATE;
 
 /// An operand that is part of the set operation above it rather than a query of its own.
 fn is_operation(query: &Query) -> bool {

@@ -12,8 +12,8 @@ use super::{
 use crate::bind::same_term;
 use crate::catalog::{self, IndexDef, IndexMethod, TableDef, VirtualTable};
 use crate::expr::{Expr, RelId, system};
-use crate::func::{Strategy, operator_by_oid};
 use crate::tablesample::Sample;
+use throng_values::func::{Strategy, operator_by_oid};
 
 /// What would be good to have of a scan's order.
 #[derive(Clone, Debug, Default)]

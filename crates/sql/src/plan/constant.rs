@@ -10,7 +10,7 @@ use throng_types::oid;
 use super::fold::{is_fixed, is_immutable_cast};
 use super::{Node, Plan};
 use crate::expr::Expr;
-use crate::func::Volatility;
+use throng_values::func::Volatility;
 
 /// The expressions of a plan with constant parts that may fail.
 pub(super) fn suspects<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<Expr> {

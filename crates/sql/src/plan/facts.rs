@@ -15,8 +15,8 @@ use throng_types::{Datum, Oid, oid};
 
 use super::cost;
 use crate::catalog::ColumnStats;
-use crate::func::Strategy;
-use crate::func::compare::{comparator, date_to_timestamp};
+use throng_values::func::Strategy;
+use throng_values::func::compare::{comparator, date_to_timestamp};
 
 /// Distinct values of what nothing is known about: PostgreSQL's.
 pub(super) const DISTINCT: f64 = 200.0;

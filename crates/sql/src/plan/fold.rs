@@ -6,7 +6,7 @@ use throng_types::{Datum, Oid, interrupt, oid};
 
 use super::{Node, Plan, PlannedStatement};
 use crate::expr::Expr;
-use crate::func::{Cast, EvalContext, EvalResult, Volatility, cast::typmod};
+use throng_values::func::{Cast, EvalContext, EvalResult, Volatility, cast::typmod};
 
 fn constant(expr: &Expr) -> Option<&Datum> {
     match expr {
@@ -58,7 +58,7 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
                 };
                 converted.map(|converted| {
                     converted.and_then(|value| {
-                        let explicit = *context == crate::func::CastContext::Explicit;
+                        let explicit = *context == throng_values::func::CastContext::Explicit;
                         if to.typmod < 0 || value.is_null() {
                             return Ok(value);
                         }
@@ -129,7 +129,7 @@ pub fn constant_value(
                 if to.typmod < 0 || value.is_null() {
                     return Ok(value);
                 }
-                let explicit = *context == crate::func::CastContext::Explicit;
+                let explicit = *context == throng_values::func::CastContext::Explicit;
                 Ok(typmod::apply(value, *to, explicit)?)
             }))
         }),
@@ -137,7 +137,9 @@ pub fn constant_value(
     };
     match called {
         Some(None) => Ok(None),
-        Some(Some(value)) => value.map(Some).map_err(crate::func::EvalStop::into_error),
+        Some(Some(value)) => value
+            .map(Some)
+            .map_err(throng_values::func::EvalStop::into_error),
         None => Ok(constant(&fold(expr, ctx)).cloned()),
     }
 }
@@ -172,7 +174,7 @@ pub(crate) fn is_immutable_cast(from: Oid, to: Oid) -> bool {
         )
     };
     let dated = |ty| matches!(ty, oid::DATE | oid::TIME | oid::TIMESTAMP | oid::INTERVAL);
-    let named = |ty| crate::io::object_kind(ty).is_some();
+    let named = |ty| throng_values::io::object_kind(ty).is_some();
     let by_zone = zoned(from) || zoned(to);
     let by_catalog = named(from) || named(to);
     let by_style = (text(from) && dated(to)) || (dated(from) && text(to));

@@ -22,8 +22,8 @@ use super::access::same_keys;
 use super::enumerate::{Set, bits};
 use super::subquery::Inner;
 use crate::expr::{Expr, RelId, Var};
-use crate::func::{Operator, Strategy};
 use crate::query::{FromItem, JoinKind};
+use throng_values::func::{Operator, Strategy};
 
 /// What a member's rows are made of.
 pub(super) enum Item<'q> {

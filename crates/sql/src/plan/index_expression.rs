@@ -13,8 +13,8 @@ use super::inline::inline_in;
 use crate::bind::{index_terms, same_term};
 use crate::catalog::IndexDef;
 use crate::expr::{Expr, system};
-use crate::func::compare::comparator;
-use crate::func::{EvalContext, Strategy};
+use throng_values::func::compare::comparator;
+use throng_values::func::{EvalContext, Strategy};
 
 /// What an index has for a query.
 #[derive(Default)]

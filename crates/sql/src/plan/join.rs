@@ -19,8 +19,8 @@ use super::subquery::{Inner, SemiJoin};
 use super::{Built, Node, Planner};
 use super::{alternatives, cost, from};
 use crate::expr::{Expr, RelId};
-use crate::func::{Operator, Strategy};
 use crate::query::{FromItem, JoinKind, Rel, RelKind};
+use throng_values::func::{Operator, Strategy};
 
 /// The most pairs of rows that a join which need not be looked at one by one may look at where
 /// `enable_hashjoin` is off.

@@ -7,8 +7,8 @@ use super::join::rels_of;
 use super::{Built, Columns, Cost, HashJoin, NestedLoop, Node, Planner};
 use super::{cost, with};
 use crate::expr::{Expr, RelId};
-use crate::func::{Operator, Strategy, operator_by_oid};
 use crate::query::JoinKind;
+use throng_values::func::{Operator, Strategy, operator_by_oid};
 
 impl Planner<'_> {
     /// Joins two plans, of which `rows` are to come: by hash where an equality allows it, and it is

@@ -4,7 +4,7 @@
 use throng_types::{Datum, SqlType, oid};
 
 use crate::expr::Expr;
-use crate::func::resolve_operator;
+use throng_values::func::resolve_operator;
 
 /// Both ends of a range of strings, and the comparisons with the key that say it.
 pub(super) struct Range {

@@ -21,8 +21,8 @@ use super::join::rels_of;
 use super::subquery::{bare_select, has_volatile};
 use super::with::is_steady;
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind};
-use crate::func::{Operator, Strategy, operator_by_oid};
 use crate::query::{Body, Query, Target};
+use throng_values::func::{Operator, Strategy, operator_by_oid};
 
 /// Rows around it after which membership pays.
 const CALLS: f64 = 4.0;

@@ -59,9 +59,9 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, stack};
 
 use crate::catalog::Catalog;
 use crate::expr::{ComputedOnce, Expr, ParamId, RelId, Var};
-use crate::func::EvalContext;
 use crate::query::walk::QueryPartMut;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind, RowLockStrength};
+use throng_values::func::EvalContext;
 
 pub use constant::is_immutable;
 pub use fold::constant_value as constant;

@@ -23,11 +23,11 @@ use throng_types::{Oid, SqlType};
 use super::leaf_locks::LeafLocks;
 use crate::catalog::{self, IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
-use crate::func::Function;
 use crate::query::{CheckOf, JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
 use crate::route::{Leaf, Routing, Tree};
 use crate::tablesample::Sample;
 use crate::window::{Frame, WindowCall};
+use throng_values::func::Function;
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
 /// (text, parameter types, catalog version) and shared.

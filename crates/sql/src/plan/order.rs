@@ -25,7 +25,7 @@ fn fixes(condition: &Expr, expr: &Expr) -> bool {
     let [left, right] = &args[..] else {
         return false;
     };
-    op.strategy == Some(crate::func::Strategy::Equal)
+    op.strategy == Some(throng_values::func::Strategy::Equal)
         && (is_of(left, expr) && is_constant(right) || is_of(right, expr) && is_constant(left))
 }
 

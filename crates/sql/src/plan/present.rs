@@ -14,7 +14,8 @@ use throng_types::SqlType;
 
 use crate::expr::{Expr, RelId, Var, system};
 use crate::query::walk::QueryPartMut;
-use crate::query::{Body, BoundQuery, FromItem, Query, Rel, RelColumn, RelKind, Select, Target};
+use crate::query::{Body, BoundQuery, FromItem, Query, Rel, RelKind, Select, Target};
+use throng_values::func::RelColumn;
 
 pub(super) fn tell_presence(bound: &mut BoundQuery) {
     let mut asked: HashSet<RelId, FixedState> = HashSet::default();

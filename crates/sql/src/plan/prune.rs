@@ -11,8 +11,8 @@ use throng_types::{Datum, Result};
 use super::access::same_keys;
 use crate::catalog::partition::{Edge, PartitionStrategy, Partitions, key_bytes, row_hash};
 use crate::expr::Expr;
-use crate::func::Strategy;
 use crate::route::{Division, Next};
+use throng_values::func::Strategy;
 
 /// Combinations of the values of several IN lists looked at before all partitions are kept.
 const MOST_COMBINATIONS: usize = 1000;

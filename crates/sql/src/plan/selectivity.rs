@@ -15,8 +15,8 @@ use super::fold;
 use super::{Planner, cost};
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId};
-use crate::func::{Operator, Strategy};
 use crate::query::{FromItem, RelKind};
+use throng_values::func::{Operator, Strategy};
 
 /// PostgreSQL's guesses.
 const BOOLEAN: f64 = 0.5;

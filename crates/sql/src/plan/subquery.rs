@@ -11,11 +11,11 @@ use super::{Columns, Node, Plan, Planner};
 use crate::expr::{
     Expr, ParamId, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var, VolatileSubPlan,
 };
-use crate::func::{Operator, Strategy};
 use crate::query::walk::QueryPartMut;
 use crate::query::{
     Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, RelKind, Select,
 };
+use throng_values::func::{Operator, Strategy};
 
 /// A condition that keeps rows with (or without) a partner in a subquery.
 pub(super) struct SemiJoin {

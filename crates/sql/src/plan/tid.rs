@@ -5,7 +5,7 @@ use throng_types::{Result, SqlType};
 use super::access::{TableRef, column_type, comparison};
 use super::{Built, Columns, Cost, Node, Planner, SeqScan, TidPlace, cost};
 use crate::expr::{Expr, system};
-use crate::func::{Strategy, cursor};
+use throng_values::func::{Strategy, cursor};
 
 /// Which of the conditions says where the row is.
 pub(super) fn told_by(conditions: &[Expr], source: &TableRef<'_>) -> Option<usize> {

@@ -6,9 +6,9 @@ use super::fold::is_volatile;
 use super::from::rename;
 use super::{Built, Columns, Cost, Node, Plan, Planner, RecursiveUnion, WithWrite, cost};
 use crate::expr::{Expr, ParamId, RelId, Var};
-use crate::func::Volatility;
 use crate::query::walk::QueryPartMut;
 use crate::query::{Body, CteBody, FromItem, Query, QueryKind, Rel, RelKind};
+use throng_values::func::Volatility;
 
 /// A WITH query that is a subplan.
 #[derive(Clone)]

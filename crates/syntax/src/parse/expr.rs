@@ -4,9 +4,9 @@ use throng_types::Result;
 
 use super::Parser;
 use super::ast::*;
-use super::keyword::{Category, category};
 use super::lexer::Kind;
 use super::types::types_of_constant;
+use throng_types::lexical::keyword::{Category, category};
 
 /// gram.y's levels, loosest first.
 pub(super) mod level {

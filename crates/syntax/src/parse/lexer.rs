@@ -5,7 +5,7 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, interrupt};
 
-use super::unicode::{Fault, Units, unescape};
+use throng_types::lexical::unicode::{Fault, Units, unescape};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {

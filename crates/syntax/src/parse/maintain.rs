@@ -5,8 +5,8 @@ use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
-use crate::quantity::{Unit, parse_quantity};
 use crate::vocabulary::VacuumOptions;
+use throng_types::lexical::quantity::{Unit, parse_quantity};
 
 /// An option in parentheses.
 struct Given {

@@ -22,7 +22,6 @@ mod expr;
 mod grant;
 mod index;
 pub mod json;
-mod keyword;
 pub mod lexer;
 mod maintain;
 mod matview;
@@ -33,27 +32,22 @@ mod routine;
 mod table;
 mod trigger;
 mod types;
-pub mod unicode;
 mod utility;
 mod view;
 pub mod walk;
 mod window;
 
 use throng_types::error::state;
+use throng_types::lexical::is_space;
+use throng_types::lexical::keyword::{Category, category};
 use throng_types::{Error, Result, interrupt, stack};
 
 use ast::{Name, Parsed, Pos, Statement};
 pub use expr::new_call;
-pub use keyword::{Category, KEYWORDS, category, needs_quotes, quote_ident, quote_literal};
 use lexer::{Kind, Token};
 pub use lexer::{error_at, truncate_name};
 pub use routine::routine_statements;
 pub use utility::option_is_on;
-
-/// What C's `isspace` takes for space.
-pub fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
-}
 
 /// All statements of a text, empty ones left out.
 ///

@@ -4,8 +4,8 @@ use throng_types::Result;
 
 use super::Parser;
 use super::ast::*;
-use super::keyword::bare_label;
 use super::lexer::Kind;
+use throng_types::lexical::keyword::bare_label;
 
 /// What a parenthesis in FROM turned out to hold.
 enum FromContent {

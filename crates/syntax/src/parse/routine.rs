@@ -4,8 +4,8 @@ use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
-use super::keyword::{Category, category};
 use super::lexer::Kind;
+use throng_types::lexical::keyword::{Category, category};
 
 impl Parser<'_> {
     /// From FUNCTION or PROCEDURE on.

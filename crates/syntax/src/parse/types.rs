@@ -3,9 +3,9 @@
 use throng_types::{Result, SqlType};
 
 use super::ast::{Name, TypeName};
-use super::keyword::Category;
 use super::lexer::Kind;
 use super::{Parser, error_at};
+use throng_types::lexical::keyword::Category;
 
 impl Parser<'_> {
     pub(super) fn type_name(&mut self) -> Result<TypeName> {

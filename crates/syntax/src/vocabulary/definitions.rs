@@ -158,17 +158,6 @@ impl ArgMode {
     }
 }
 
-/// What a result depends on besides its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Volatility {
-    /// Nothing: may be computed while planning.
-    Immutable,
-    /// The statement: its snapshot, settings, time.
-    Stable,
-    /// Everything: must be computed for each row.
-    Volatile,
-}
-
 /// The bits of `pg_trigger.tgtype`, which say when a trigger's function runs.
 pub mod fires {
     pub const ROW: i16 = 1;

@@ -1,7 +1,5 @@
 //! Words of queries.
 
-use serde::{Deserialize, Serialize};
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOp {
     Union,
@@ -72,40 +70,4 @@ pub enum Exclude {
     Group,
     /// The current row's peers.
     Ties,
-}
-
-/// What `IS JSON` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum JsonKind {
-    /// Nothing said.
-    Any,
-    Value,
-    Array,
-    Object,
-    Scalar,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wrapper {
-    Unspecified,
-    Without,
-    Conditional,
-    Unconditional,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum JsonPathOp {
-    Exists,
-    Value,
-    Query,
-}
-
-impl JsonPathOp {
-    pub fn name(self) -> &'static str {
-        match self {
-            JsonPathOp::Exists => "JSON_EXISTS",
-            JsonPathOp::Value => "JSON_VALUE",
-            JsonPathOp::Query => "JSON_QUERY",
-        }
-    }
 }

@@ -2,11 +2,11 @@
 
 use throng_observe::heap;
 use throng_sql::expr::{AggCall, Expr};
-use throng_sql::func::aggregate::AggState;
-use throng_sql::func::{AggKind, OrderedFn, OrderedSet, string::length};
 use throng_sql::plan;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, interrupt};
+use throng_values::func::aggregate::AggState;
+use throng_values::func::{AggKind, OrderedFn, OrderedSet, string::length};
 
 use crate::offload::Ending;
 use crate::run::context::RowMemory;

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use throng_sql::expr::Expr;
-use throng_sql::func::aggregate::AggState;
-use throng_sql::func::{Aggregate, WindowKind};
 use throng_sql::window::{Callee, WindowCall};
 use throng_types::error::state;
 use throng_types::{Datum, Error};
+use throng_values::func::aggregate::AggState;
+use throng_values::func::{Aggregate, WindowKind};
 
 use super::frame::Frame;
 use super::rows::Rows;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use throng_sql::catalog::builtin::class;
 use throng_sql::catalog::system::{definition, extension, routine};
 use throng_sql::catalog::{Relation, RoutineKind};
-use throng_sql::func::{EvalHost, EvalResult, ObjectKind};
 use throng_syntax::parse::ast::Name;
 use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Record, Result, oid};
+use throng_values::func::{EvalHost, EvalResult, ObjectKind};
 
 use crate::session::answers::eval_host::SessionHost;
 use crate::session::answers::identity::{
@@ -383,7 +383,7 @@ impl SessionHost<'_> {
             [schema, name] if schema == "pg_catalog" => name,
             _ => return Err(Error::unsupported("an address of an operator in a schema")),
         };
-        let all = throng_sql::func::operators_named(name).iter();
+        let all = throng_values::func::operators_named(name).iter();
         let found = all.into_iter().find(|o| (o.left, o.right) == (left, right));
         let found = found.ok_or_else(|| {
             let side = |ty: Oid| self.object_name(ObjectKind::Type, ty).unwrap_or_default();
@@ -402,7 +402,7 @@ impl SessionHost<'_> {
     fn collation_address(&self, names: &[String]) -> Result<Address> {
         let quoted = names
             .iter()
-            .map(|name| throng_syntax::parse::quote_ident(name));
+            .map(|name| throng_types::lexical::quote_ident(name));
         let written = quoted.collect::<Vec<_>>().join(".");
         let found = self.object_oid(ObjectKind::Collation, &written);
         let object = found.map_err(|stop| stop.into_error())?;
@@ -437,7 +437,8 @@ impl SessionHost<'_> {
                 (class::LANGUAGE, found, state::UNDEFINED_OBJECT)
             }
             _ => {
-                let found = (name == extension::NAME).then_some(extension::EXTENSION);
+                let found =
+                    (name == throng_values::extension::NAME).then_some(extension::EXTENSION);
                 (class::EXTENSION, found, state::UNDEFINED_OBJECT)
             }
         };

@@ -2,11 +2,11 @@
 
 use throng_access::Visibility;
 use throng_sql::bind;
-use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{Relation, TableDef};
-use throng_sql::func::EvalStop;
 use throng_types::error::state;
 use throng_types::{Error, Result, Tid};
+use throng_values::acl::right;
+use throng_values::func::EvalStop;
 
 use crate::run::Suspension;
 use crate::session::answers::eval_host::SessionHost;

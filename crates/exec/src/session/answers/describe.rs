@@ -10,9 +10,9 @@ use throng_sql::catalog::{
     ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, Relation, ViewDef,
     builtin,
 };
-use throng_sql::func::EvalResult;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Result};
+use throng_values::func::EvalResult;
 
 use crate::session::answers::eval_host::SessionHost;
 

@@ -4,17 +4,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::system::routine;
-use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
-use throng_sql::func::number::random::Random;
-use throng_sql::func::{
-    self, EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable,
-};
-use throng_sql::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
-use throng_sql::settings::{Id, Scope, SessionSettings};
-use throng_syntax::parse::{parse_name, quote_ident};
+use throng_sql::catalog::{Catalog, Relation, TEMPORARY, builtin, written_type};
+use throng_syntax::parse::parse_name;
 use throng_types::error::state;
+use throng_types::lexical::quote_ident;
 use throng_types::sqltype::{format_type, made, type_by_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_values::func::number::random::Random;
+use throng_values::func::{
+    self, EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType,
+    WrittenType,
+};
+use throng_values::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
+use throng_values::settings::{Id, Scope, SessionSettings};
 
 use crate::session::Session;
 
@@ -495,12 +497,16 @@ impl EvalHost for SessionHost<'_> {
         }
     }
 
+    fn parse_type(&self, name: &str) -> Result<WrittenType> {
+        written_type(name)
+    }
+
     fn transition_table(&self, name: &str) -> Option<TransitionTable> {
         self.session.trigger_calls.table(name)
     }
 
-    fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
-        self.catalog.user_type(oid)
+    fn user_type(&self, oid: Oid) -> Option<Arc<dyn UserType>> {
+        Some(self.catalog.user_type(oid)?)
     }
 
     fn check_in_domain(&self, domain: Oid, value: &Datum) -> Result<()> {

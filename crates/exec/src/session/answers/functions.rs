@@ -11,14 +11,14 @@ use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
 use throng_sql::catalog::system::{listed, operator_class, routine};
 use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef, builtin};
-use throng_sql::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
-use throng_sql::io::scalar::{wide, wide_number};
-use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
+use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
+use throng_values::io::scalar::{wide, wide_number};
+use throng_values::settings::SERVER_VERSION;
 
 use crate::database::Database;
 use crate::run::Suspension;
@@ -153,6 +153,9 @@ impl SessionHost<'_> {
             "pg_filenode_relation" => self
                 .relation_of_file(object(&args[0]), object(&args[1]))
                 .into(),
+            "pg_indexam_has_property" => {
+                super::index_property::method_property(object(&args[0]), text(&args[1]))
+            }
             "pg_index_has_property" => self.index_property(object(&args[0]), None, text(&args[1])),
             "pg_index_column_has_property" => {
                 let column = int(&args[1]) as i32;
@@ -327,7 +330,7 @@ impl SessionHost<'_> {
                 // Shown without its schema, it is seen.
                 def.map(|def| {
                     let shown = self.catalog.routine_display(&path, def);
-                    shown == throng_syntax::parse::quote_ident(&def.name)
+                    shown == throng_types::lexical::quote_ident(&def.name)
                 })
                 .into()
             }

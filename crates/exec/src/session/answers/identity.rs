@@ -13,11 +13,11 @@ use throng_sql::catalog::{
     ConstraintDef, DefaultPrivilegesDef, Relation, RoutineKind, TEMPORARY, TableDef,
     index_column_names,
 };
-use throng_sql::func::{EvalHost, EvalResult, ObjectKind};
-use throng_syntax::parse::quote_ident;
 use throng_types::error::state;
+use throng_types::lexical::quote_ident;
 use throng_types::sqltype::{element_of, format_type, made, type_info};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, oid};
+use throng_values::func::{EvalHost, EvalResult, ObjectKind};
 
 use crate::session::answers::eval_host::SessionHost;
 
@@ -193,7 +193,10 @@ impl SessionHost<'_> {
             class::DATABASE => own("database", catalog.database(object).map(|d| d.name.clone())),
             class::EXTENSION => {
                 let there = object == extension::EXTENSION;
-                own("extension", there.then(|| extension::NAME.to_owned()))
+                own(
+                    "extension",
+                    there.then(|| throng_values::extension::NAME.to_owned()),
+                )
             }
             class::LANGUAGE => {
                 let mut all = LANGUAGES.iter();
@@ -538,7 +541,7 @@ impl SessionHost<'_> {
     }
 
     fn operator_identity(&self, object: Oid) -> Option<Identity> {
-        let operator = throng_sql::func::operator_by_oid(object)?;
+        let operator = throng_values::func::operator_by_oid(object)?;
         let shown = self.object_name(ObjectKind::OperatorWithArguments, object)?;
         let sides = [operator.left, operator.right];
         let args = sides.iter().map(|ty| match *ty {

@@ -1,11 +1,11 @@
 //! `has_…_privilege` and `pg_has_role`, and rights on sequences, which are looked at when their
 //! functions run.
 
-use throng_sql::catalog::acl::{Kind, right};
 use throng_sql::catalog::{Relation, SequenceDef, Through};
-use throng_sql::func::{EvalHost, EvalResult, ObjectKind};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
+use throng_values::acl::{Kind, right};
+use throng_values::func::{EvalHost, EvalResult, ObjectKind};
 
 use crate::session::answers::eval_host::SessionHost;
 
@@ -178,7 +178,7 @@ impl SessionHost<'_> {
     /// What is there from the start, and nothing was ever granted on.
     fn born_with(&self, role: Oid, kind: Kind, bits: &[u32]) -> bool {
         let owner = throng_sql::catalog::builtin::SUPERUSER;
-        let items = kind.defaults(owner);
+        let items = throng_sql::catalog::acl::defaults(kind, owner);
         let has = |bit: &u32| self.catalog.granted(role, &items, owner, *bit) != 0;
         self.catalog.is_superuser(role) || bits.iter().any(has)
     }

@@ -19,12 +19,12 @@ use throng_access::TxContext;
 use throng_buffer::{Mtr, PoolCore, Try, Wait, retry, retry_blocking};
 use throng_observe::{Object, WaitEvent};
 use throng_sql::catalog::SequenceDef;
-use throng_sql::catalog::acl::right;
-use throng_sql::func::EvalStop;
 use throng_txn::{LockMode, LockScope, LockTag, Txn, WaitPolicy};
 use throng_types::error::state;
 use throng_types::page::{HEADER, KIND_SEQUENCE, SEQUENCE_END};
 use throng_types::{Error, FileId, Lsn, Oid, PageId, Result, Xid};
+use throng_values::acl::right;
+use throng_values::func::EvalStop;
 
 use crate::run::Suspension;
 use crate::session::Session;

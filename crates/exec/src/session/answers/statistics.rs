@@ -7,10 +7,10 @@ use std::time::UNIX_EPOCH;
 
 use throng_sql::catalog::builtin;
 use throng_sql::catalog::system::{SystemState, TableActivity};
-use throng_sql::func::EvalResult;
 use throng_types::error::state;
 use throng_types::oid::{BOOL, INT8, OID};
 use throng_types::{Array, Datum, Error, Oid, Record, oid};
+use throng_values::func::EvalResult;
 
 use crate::session::answers::eval_host::SessionHost;
 use crate::session::answers::system::from_unix;

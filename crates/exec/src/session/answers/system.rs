@@ -9,11 +9,11 @@ use throng_sql::catalog::system::{
     SettingInfo, StallInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Catalog, IndexDef, Relation, ViewDef};
-use throng_sql::io::datetime::parse_timestamptz;
-use throng_sql::settings::value::raw;
-use throng_sql::settings::{INERT, Id, Kind, Setting, Source, Unit, is_private};
 use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
+use throng_values::io::datetime::parse_timestamptz;
+use throng_values::settings::value::raw;
+use throng_values::settings::{INERT, Id, Kind, Setting, Source, Unit, is_private};
 
 use crate::session::answers::eval_host::SessionHost;
 use crate::session::answers::sequences;

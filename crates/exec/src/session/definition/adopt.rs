@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::acl::right;
 use throng_sql::catalog::builtin::{self, class};
 use throng_sql::catalog::{
     AclItem, CatalogEdit, CommentDef, MembershipDef, PrivilegesDef, RoleDef,
 };
 use throng_sql::command::{CreateDatabase, DatabaseChanges, Ddl};
 use throng_types::{Oid, Result};
+use throng_values::acl::right;
 
 use crate::engine::Engine;
 use crate::session::Session;

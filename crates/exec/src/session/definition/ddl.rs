@@ -17,13 +17,13 @@ use throng_sql::catalog::ddl::{self, DdlHost, Work};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, TableDef};
 use throng_sql::command::{Ddl, DomainTest};
 use throng_sql::expr::Expr;
-use throng_sql::func::EvalContext;
-use throng_sql::io::output_text;
-use throng_sql::settings::Id;
 use throng_txn::rows::RowRef;
 use throng_txn::{LockMode, LockTag, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, FileId, Oid, Result};
+use throng_values::func::EvalContext;
+use throng_values::io::output_text;
+use throng_values::settings::Id;
 
 use crate::client::Client;
 use crate::engine::Engine;

@@ -18,11 +18,11 @@ use throng_access::TxContext;
 use throng_buffer::retry;
 use throng_sql::bind;
 use throng_sql::catalog::{Catalog, TableDef};
-use throng_sql::io::output_text;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::row::{RowLayout, encode_row};
 use throng_types::{Datum, Error, Oid, Record, Result, SqlType};
+use throng_values::io::output_text;
 
 use crate::rows::PageRows;
 use crate::run::Row;

@@ -9,11 +9,11 @@ use throng_sql::catalog::Catalog;
 use throng_sql::command::{Bound, BoundStatement};
 use throng_sql::expr::Expr;
 use throng_sql::plan::PlannedStatement;
-use throng_sql::query::RelColumn;
 use throng_syntax::plpgsql::{Held, Slot, Source, SourceId, SourceKind, Target};
 use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Result, SqlType, oid};
+use throng_values::func::RelColumn;
 
 use super::super::statement::plans::{CachedPlan, PlanKey};
 use super::super::statement::understand::about;

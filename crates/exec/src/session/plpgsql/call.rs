@@ -6,14 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::bind::{self, BodyResult, body_error};
-use throng_sql::catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
-use throng_sql::query::RelColumn;
+use throng_sql::catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind};
 use throng_syntax::parse::ast::DoBlock;
 use throng_syntax::plpgsql::{Code, Held, Rows, Signature, Target};
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::sqltype::{format_type, made};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_values::func::RelColumn;
+use throng_values::func::is_polymorphic;
 
 use super::super::Session;
 use super::super::statement::query::KeptRows;
@@ -35,7 +36,7 @@ impl Session {
     ) -> Result<CallResult> {
         let compiled = self.compiled(request)?;
         let mut m = self.machine(compiled, request);
-        if request.def.volatility != throng_sql::func::Volatility::Volatile {
+        if request.def.volatility != throng_values::func::Volatility::Volatile {
             m.caller = Some(caller.clone());
         }
         Box::pin(self.run_atomic(&mut m)).await?;

@@ -2,13 +2,13 @@
 
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::expr::Expr;
-use throng_sql::func::EvalContext;
-use throng_sql::query::RelColumn;
-use throng_sql::settings::Scope;
 use throng_syntax::parse::ast::DoBlock;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
+use throng_values::func::EvalContext;
+use throng_values::func::RelColumn;
+use throng_values::settings::Scope;
 
 use super::super::Session;
 use super::super::routine::not_volatile;

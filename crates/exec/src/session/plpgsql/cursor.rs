@@ -1,10 +1,10 @@
 //! Cursors of a body: they are the session's, under the name that the variable holds.
 
 use throng_sql::command::{Bound, BoundStatement, CursorOptions, FetchDirection};
-use throng_sql::query::RelColumn;
 use throng_syntax::plpgsql::{Fetch, Held, Opened, Slot, SourceId, Target, Way};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
+use throng_values::func::RelColumn;
 
 use super::super::Session;
 use super::Machine;

@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use throng_sql::expr::{Expr, ValuePart};
-use throng_sql::func::string::length::gather;
 use throng_syntax::plpgsql::Slot;
 use throng_types::{Array, Datum, Oid, Result};
+use throng_values::func::string::length::gather;
 
 use super::super::Session;
 use super::Machine;

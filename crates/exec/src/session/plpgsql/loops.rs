@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::query::RelColumn;
 use throng_syntax::plpgsql::{Destination, Held, Rows, Slot, Target};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Array, Datum, Error, Result, SqlType};
+use throng_values::func::RelColumn;
 
 use super::super::Session;
 use super::Machine;

@@ -32,10 +32,10 @@ use std::sync::Arc;
 use throng_sql::bind::RowShape;
 use throng_sql::catalog::RoutineDef;
 use throng_sql::expr::Expr;
-use throng_sql::query::RelColumn;
 use throng_syntax::plpgsql::{Code, Held, Pc, Slot};
 use throng_txn::Snapshot;
 use throng_types::{Datum, Error, Oid, SqlType};
+use throng_values::func::RelColumn;
 
 use super::SharedCatalog;
 use super::statement::plans::PlanKey;

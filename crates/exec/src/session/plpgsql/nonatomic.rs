@@ -15,11 +15,11 @@ use throng_sql::bind::BodyResult;
 use throng_sql::catalog::{RoutineBody, RoutineDef};
 use throng_sql::command::{BoundStatement, Command, TransactionModes};
 use throng_sql::expr::{Expr, RoutineCall};
-use throng_sql::query::RelColumn;
 use throng_syntax::parse::ast::DoBlock;
 use throng_syntax::plpgsql::SourceId;
 use throng_types::datum::Record;
 use throng_types::{Datum, Error, Oid, Result};
+use throng_values::func::RelColumn;
 
 use super::super::Session;
 use super::super::notices::Turns;

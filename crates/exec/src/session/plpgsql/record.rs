@@ -6,12 +6,12 @@ use std::sync::Arc;
 use throng_sql::bind::{self, RowShape};
 use throng_sql::catalog::Catalog;
 use throng_sql::expr::Expr;
-use throng_sql::query::RelColumn;
 use throng_syntax::plpgsql::{Held, Slot, Target};
 use throng_types::datum::Record;
 use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Text, oid};
+use throng_values::func::RelColumn;
 
 use super::super::Session;
 use super::Machine;

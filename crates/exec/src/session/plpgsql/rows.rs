@@ -6,11 +6,11 @@ use std::sync::Arc;
 use throng_sql::bind::{self, RowShape};
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::plan::{PlannedStatement, StatementTag};
-use throng_sql::query::RelColumn;
 use throng_syntax::plpgsql::{Destination, Dynamic, Rows, Source, SourceId};
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
+use throng_values::func::RelColumn;
 
 use super::super::definition::in_use::{Held, Using};
 use super::super::routine::not_volatile;

@@ -566,7 +566,7 @@ impl Session {
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let mut text = Vec::new();
-        throng_sql::io::output_text(&host.eval(), value, ty, &mut text);
+        throng_values::io::output_text(&host.eval(), value, ty, &mut text);
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use throng_sql::command::{Command, CursorOptions, FetchDirection};
-use throng_sql::func::EvalContext;
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::query::BoundQuery;
 use throng_sync::Pooled;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
+use throng_values::func::EvalContext;
 
 use super::Session;
 use super::definition::in_use::{Held, Using};

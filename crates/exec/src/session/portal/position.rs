@@ -12,12 +12,12 @@ use throng_access::Visibility;
 use throng_buffer::retry;
 use throng_sql::catalog::{Catalog, TableDef};
 use throng_sql::expr::{Expr, Var, system};
-use throng_sql::func::EvalResult;
 use throng_sql::plan::{Node, Plan, PlannedStatement};
 use throng_sql::query::{Body, BoundQuery, Distinct, FromItem, QueryKind, RelKind, Target};
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid, oid};
+use throng_values::func::EvalResult;
 
 use crate::session::Session;
 use crate::session::answers::eval_host::SessionHost;
@@ -247,7 +247,7 @@ impl Session {
 }
 
 impl SessionHost<'_> {
-    /// What [`throng_sql::func::cursor`] asks for.
+    /// What [`throng_values::func::cursor`] asks for.
     pub(in crate::session) fn position(&self, name: &str, cursor: &Datum) -> EvalResult {
         let position = self.session.position.borrow();
         if cursor.as_str() != Some(position.name.as_str()) {

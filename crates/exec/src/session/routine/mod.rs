@@ -18,14 +18,14 @@ use throng_access::TxContext;
 use throng_sql::bind::{self, BodyResult};
 use throng_sql::catalog::{Catalog, RoutineBody};
 use throng_sql::expr::{Expr, RoutineCall};
-use throng_sql::func::Volatility;
-use throng_sql::query::RelColumn;
-use throng_sql::settings::Scope;
 use throng_syntax::parse::ast::AtomicStatement;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::sqltype::{made, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid, stack};
+use throng_values::func::RelColumn;
+use throng_values::func::Volatility;
+use throng_values::settings::Scope;
 
 use super::Session;
 use super::answers::eval_host::SessionHost;

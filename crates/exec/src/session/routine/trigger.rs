@@ -7,9 +7,9 @@ use throng_sql::bind;
 use throng_sql::catalog::system::trigger::{Written, definition};
 use throng_sql::catalog::{Catalog, TriggerDef, fires};
 use throng_sql::command::Ddl;
-use throng_sql::func::TransitionTable;
 use throng_txn::{LockMode, Snapshot};
 use throng_types::{Error, Oid, Result};
+use throng_values::func::TransitionTable;
 
 use crate::session::Session;
 use crate::session::answers::eval_host::SessionHost;

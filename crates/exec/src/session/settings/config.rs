@@ -1,15 +1,15 @@
 //! Settings as every way of setting them reaches them: SET, RESET, `set_config` and what a
 //! function's definition sets.
 //!
-//! Most lie in the session's [settings](throng_sql::settings); the transaction's modes and the
+//! Most lie in the session's [settings](throng_values::settings); the transaction's modes and the
 //! session's roles lie with those.
 
 use throng_sql::catalog::builtin;
 use throng_sql::command::TransactionModes;
-use throng_sql::settings::value::parse_bool;
-use throng_sql::settings::{Scope, is_private};
 use throng_types::error::state;
 use throng_types::{Error, Result};
+use throng_values::settings::value::parse_bool;
+use throng_values::settings::{Scope, is_private};
 
 use crate::session::Session;
 use crate::session::transaction::parse_isolation;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use throng_sql::command::Isolation;
-use throng_sql::settings::{Id, SessionSettings};
+use throng_values::settings::{Id, SessionSettings};
 
 use crate::session::transaction::parse_isolation;
 use crate::session::{Session, statement::custom_plan};

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use throng_sql::settings::{Id, SessionSettings};
 use throng_syntax::parse::{self, ast::Statement};
 use throng_types::Error;
+use throng_values::settings::{Id, SessionSettings};
 
 use tracing::field::display;
 

@@ -12,9 +12,9 @@
 use std::rc::Rc;
 
 use throng_sql::catalog::Through;
-use throng_sql::settings::{Id, Scope, Value};
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
+use throng_values::settings::{Id, Scope, Value};
 
 use crate::session::{Role, Session};
 

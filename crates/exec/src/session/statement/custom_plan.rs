@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use throng_sql::command::BoundStatement;
 use throng_sql::plan::{self, PlannedStatement};
-use throng_sql::settings::{Id, SessionSettings};
 use throng_types::{Datum, Error, Result};
+use throng_values::settings::{Id, SessionSettings};
 
 use crate::session::Session;
 use crate::session::statement::prepared::Prepared;

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use throng_sql::catalog::Catalog;
 use throng_sql::plan::PlannedStatement;
-use throng_sql::settings::{Id, SessionSettings};
 use throng_syntax::parse::ast::Statement;
 use throng_types::{FileId, Oid, Result, SqlType};
+use throng_values::settings::{Id, SessionSettings};
 
 use crate::client::RowShape;
 use crate::session::statement::query::formats_of;

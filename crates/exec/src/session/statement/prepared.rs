@@ -8,13 +8,13 @@ use std::sync::Arc;
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{BoundStatement, Command, CreateTable, Ddl};
 use throng_sql::expr::Expr;
-use throng_sql::func::EvalContext;
-use throng_sql::io;
 use throng_sql::plan::PlannedStatement;
 use throng_sync::VectorPool;
 use throng_syntax::parse::ast::Statement;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, oid};
+use throng_values::func::EvalContext;
+use throng_values::io;
 
 use crate::client::{Client, RowShape};
 use crate::session::statement::declared;

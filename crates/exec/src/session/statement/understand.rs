@@ -15,17 +15,17 @@ use std::sync::Arc;
 use throng_sql::bind::{self, BindContext};
 use throng_sql::catalog::{Catalog, TableDef};
 use throng_sql::command::{Bound, BoundStatement};
-use throng_sql::func::{EvalContext, EvalStop};
 use throng_sql::plan::{
     self, Node, Plan, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize,
 };
 use throng_sql::query::{BoundQuery, QueryKind};
-use throng_sql::settings::Id;
 use throng_syntax::parse::{
     self,
     ast::{Parsed, Statement},
 };
 use throng_types::{Error, Oid, Result, SqlType, interrupt};
+use throng_values::func::{EvalContext, EvalStop};
+use throng_values::settings::Id;
 
 use crate::analytics::Analytics;
 use crate::engine::Engine;

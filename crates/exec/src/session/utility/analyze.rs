@@ -16,11 +16,11 @@ use throng_access::{TupleHeader, Visibility, XidStatus};
 use throng_sql::catalog::partition::columns_in_child;
 use throng_sql::catalog::{CatalogEdit, ColumnStats, FamilyStats, Object, StatsDef, TableDef};
 use throng_sql::sample::{BlockSampler, ROWS_A_TARGET, Reservoir, Sampled, column};
-use throng_sql::settings::Id;
 use throng_txn::{LockMode, LockTag, Snapshot, TxnSystem};
 use throng_types::dispose::dispose;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid, Xid};
+use throng_values::settings::Id;
 
 use crate::autoanalyze;
 use crate::maintenance::By;

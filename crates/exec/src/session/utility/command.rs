@@ -5,9 +5,9 @@ use throng_sql::catalog::builtin;
 use throng_sql::command::{Command, Discard, TransactionModes};
 use throng_sql::expr::Expr;
 use throng_sql::plan::TableLock;
-use throng_sql::settings::{Caller, Scope, SessionSettings, is_private};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_values::settings::{Caller, Scope, SessionSettings, is_private};
 
 use crate::client::{Client, Field};
 use crate::session::Session;

@@ -8,9 +8,9 @@ use throng_sql::catalog::{Relation, TableDef};
 use throng_sql::command::{Copy, CopyOptions, CopySubject, CopyTarget};
 use throng_sql::plan::StatementTag;
 use throng_sql::query::BoundQuery;
-use throng_sql::settings::Id;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
+use throng_values::settings::Id;
 
 use crate::client::Client;
 use crate::copy::{Load, Records, Sink, Source};

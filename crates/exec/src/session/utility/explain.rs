@@ -11,7 +11,7 @@ use throng_sql::command::{ExplainFormat, ExplainOptions};
 use throng_sql::expr::RelId;
 use throng_sql::plan::{InheritedTarget, Node, Plan, PlannedStatement, StatementTag};
 use throng_sql::query::{BoundQuery, JoinKind, SetOp};
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
 use throng_types::{Datum, Oid, Result, SqlType};
 
 use crate::client::{Client, ClientFuture, Field, Format, RowShape};
@@ -755,7 +755,7 @@ impl Client for Discard {
         &mut self,
         _: &[Datum],
         _: &RowShape,
-        _: &throng_sql::func::EvalContext<'_>,
+        _: &throng_values::func::EvalContext<'_>,
     ) -> Result<()> {
         Ok(())
     }

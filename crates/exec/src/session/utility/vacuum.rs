@@ -6,12 +6,12 @@ use std::time::Duration;
 use throng_access::Heap;
 use throng_buffer::{retry, retry_blocking};
 use throng_sql::command::{Ddl, Maintained, VacuumOptions};
-use throng_sql::settings::Id;
-use throng_sql::settings::value::parse_bool;
 use throng_txn::vacuum::CostDelay;
 use throng_txn::{LockMode, LockTag};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
+use throng_values::settings::Id;
+use throng_values::settings::value::parse_bool;
 
 use crate::cleaner;
 use crate::client::Client;

@@ -24,10 +24,10 @@ use throng_buffer::retry;
 use throng_sql::bind::{self, BodyResult};
 use throng_sql::catalog::{Enabled, RoutineDef, TableDef, TriggerDef, fires};
 use throng_sql::expr::Expr;
-use throng_sql::query::RelColumn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_to_change};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid, oid};
+use throng_values::func::RelColumn;
 
 pub use queue::Queue;
 pub use statement::Named;

@@ -21,10 +21,10 @@ use crate::catalog::{
 };
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
-use crate::func::{CastContext, find_cast};
 use throng_syntax::parse::ast::{
     self, AlterAction, NameOrNumber, ObjectChange, ObjectKind, Pos, TableConstraintKind as T,
 };
+use throng_values::func::{CastContext, find_cast};
 
 impl Binder<'_> {
     pub(in crate::bind) fn alter_table(
@@ -747,7 +747,7 @@ impl Binder<'_> {
                     ),
                     format!(
                         "You might need to specify \"USING {}::{target}\".",
-                        throng_syntax::parse::quote_ident(&column.name)
+                        throng_types::lexical::quote_ident(&column.name)
                     ),
                 ),
                 Some(_) => (

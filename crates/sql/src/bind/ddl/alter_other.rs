@@ -10,10 +10,10 @@ use crate::bind::ddl::table::no_position;
 use crate::bind::ddl::trigger::columns_of;
 use crate::bind::ddl::view::set_view_option;
 use crate::bind::{Binder, ddl::options};
-use crate::catalog::acl::right;
 use crate::catalog::{Enabled, IndexDef, Relation, TableDef, ViewDef, ViewDefault};
 use crate::command::{Ddl, Target, TargetKind};
 use throng_syntax::parse::ast::{self, AlterAction, NameOrNumber, ObjectKind, Triggers};
+use throng_values::acl::right;
 
 pub(in crate::bind) fn is_other(found: &Relation) -> bool {
     matches!(

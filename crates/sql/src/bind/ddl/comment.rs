@@ -38,7 +38,7 @@ impl Binder<'_> {
     ) -> Result<Target> {
         match kind {
             ObjectKind::DomainConstraint => self.domain_constraint(name, column.unwrap_or("")),
-            ObjectKind::Other("extension") if name.last() == extension::NAME => {
+            ObjectKind::Other("extension") if name.last() == throng_values::extension::NAME => {
                 self.must_own(builtin::SUPERUSER, "extension", name.last())?;
                 let (kind, oid) = (TargetKind::Extension, extension::EXTENSION);
                 Ok(Target { kind, oid })

@@ -9,10 +9,12 @@ use crate::bind::ddl::table::no_position;
 use crate::catalog::builtin::{self, class};
 use crate::catalog::system::named;
 use crate::command::{Ddl, Target, TargetKind};
-use crate::func::cast::CastMethod;
-use crate::func::{CastContext, aggregates_named, find_cast, functions_named, operators_named};
 use throng_syntax::parse::ast::{
     AbsentObject, CommentAbsent, Name, RoutineName, RoutineType, TypeName,
+};
+use throng_values::func::cast::CastMethod;
+use throng_values::func::{
+    CastContext, aggregates_named, find_cast, functions_named, operators_named,
 };
 
 fn missing(message: String) -> Error {

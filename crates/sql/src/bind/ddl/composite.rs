@@ -17,9 +17,10 @@ use crate::bind::{Binder, at};
 use crate::catalog::{ColumnDef, Relation, TableDef, TypeDef};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::{Expr, Var};
-use crate::func::CastContext;
-use crate::query::{Body, FromItem, Query, RelColumn};
+use crate::query::{Body, FromItem, Query};
 use throng_syntax::parse::ast::{self, FieldChange, Node, Pos};
+use throng_values::func::CastContext;
+use throng_values::func::RelColumn;
 
 /// The values of a row, and their names where they have some.
 type RowParts<'a> = (&'a [Expr], Option<&'a Arc<[Text]>>);

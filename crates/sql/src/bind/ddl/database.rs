@@ -8,8 +8,8 @@ use throng_types::{Error, Oid, Result};
 use crate::bind::Binder;
 use crate::catalog::{DatabaseDef, builtin};
 use crate::command::{CreateDatabase, DatabaseChanges, Ddl};
-use crate::settings::value::parse_bool;
 use throng_syntax::parse::ast::DatabaseOption;
+use throng_values::settings::value::parse_bool;
 
 /// The only locale there is, as it may be written.
 const LOCALES: [&str; 3] = ["C.UTF-8", "C.utf8", "C.UTF8"];

@@ -20,9 +20,9 @@ use crate::catalog::{Catalog, ColumnDef, Domain, DomainCheck, DomainNotNull, Tab
 use crate::command::{AlterDomain, Ddl, DomainTest, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{DomainRule, DomainRules, Expr, RelId, Var};
-use crate::func::{CastContext, EvalContext};
 use throng_syntax::parse;
 use throng_syntax::parse::ast::{self, ColumnConstraintKind as C, DomainChange, Pos};
+use throng_values::func::{CastContext, EvalContext};
 
 /// A written type: what its values are, and the domain, or array of a domain, that they are of.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use crate::bind::Binder;
 use crate::bind::ddl::view::stored_context;
 use crate::catalog::Catalog;
 use crate::expr::{DomainRules, Expr};
-use crate::func::{EvalContext, EvalStop};
 use crate::plan::constant as constant_value;
+use throng_values::func::{EvalContext, EvalStop};
 
 /// Whether a value is as a domain asks: 23502 or 23514 where it is not.
 pub fn check_in_domain(

@@ -8,9 +8,11 @@ use crate::bind::Binder;
 use crate::bind::routine::change::written_type;
 use crate::catalog::Relation;
 use crate::command::Ddl;
-use crate::func::cast::CastMethod;
-use crate::func::{CastContext, aggregates_named, find_cast, functions_named, operators_named};
 use throng_syntax::parse::ast::{AbsentObject, DropAbsent, Name, RoutineType};
+use throng_values::func::cast::CastMethod;
+use throng_values::func::{
+    CastContext, aggregates_named, find_cast, functions_named, operators_named,
+};
 
 /// The collations, languages, access methods and tablespaces that are built in.
 const BUILT_IN: [(&str, &[&str]); 4] = [

@@ -4,12 +4,12 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use crate::bind::Binder;
-use crate::catalog::acl::{Kind, right};
 use crate::catalog::{Relation, Through};
 use crate::command::{
     AlterDefaultPrivileges, Ddl, Grant, GrantRole, Granted, RoleOptions, TargetKind,
 };
 use throng_syntax::parse::ast::{self, GrantKind, GrantOn};
+use throng_values::acl::{Kind, right};
 
 fn wrong_right(bit: u32, on: &str) -> Error {
     let message = format!("invalid privilege type {} for {on}", right::name(bit));

@@ -21,8 +21,8 @@ use crate::catalog::{
 use crate::command::{CreateIndex, Ddl, Target};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId};
-use crate::func::{CastContext, EvalContext};
 use throng_syntax::parse::ast;
+use throng_values::func::{CastContext, EvalContext};
 
 /// An index's expressions and its condition over the table's row, under an entry.
 pub struct BoundTerms {
@@ -492,7 +492,7 @@ fn must_be_stored(table: &TableDef, attnum: u16) -> Result<()> {
 /// 42704 for a type without a B-tree order.
 fn check_indexable(ty: SqlType) -> Result<()> {
     let ty = ty.oid;
-    if crate::func::resolve_operator("<", Some(ty), ty).is_ok() {
+    if throng_values::func::resolve_operator("<", Some(ty), ty).is_ok() {
         return Ok(());
     }
     let message = format!(

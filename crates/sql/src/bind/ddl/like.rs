@@ -8,7 +8,6 @@ use throng_types::{Error, Result};
 use crate::bind::ddl::privilege::any_right;
 use crate::bind::ddl::table::{Draft, check_storable};
 use crate::bind::{Binder, at};
-use crate::catalog::acl::right;
 use crate::catalog::{
     ColumnDef, ConstraintKind, Generated, Lineage, Relation, SequenceDef, TableDef, builtin,
 };
@@ -16,6 +15,7 @@ use crate::command::{
     Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
 use throng_syntax::parse::ast;
+use throng_values::acl::right;
 
 /// A LIKE clause whose columns are in the table.
 pub(in crate::bind) struct Copy<'a> {

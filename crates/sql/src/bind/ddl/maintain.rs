@@ -5,10 +5,10 @@ use throng_types::{Error, Oid, Result};
 
 use crate::bind::Binder;
 use crate::bind::ddl::table::no_position;
-use crate::catalog::acl::right;
 use crate::catalog::{Relation, TableDef};
 use crate::command::{Command, Maintained};
 use throng_syntax::parse::ast;
+use throng_values::acl::right;
 
 impl Binder<'_> {
     /// The tables that VACUUM or ANALYZE goes over: those named with their children, or all. None

@@ -10,14 +10,14 @@ use crate::bind::ddl::alter_other::action_name;
 use crate::bind::ddl::table::no_position;
 use crate::bind::ddl::view::{stored_context, stored_query};
 use crate::bind::{BindContext, Binder};
-use crate::catalog::acl::right;
 use crate::catalog::{Catalog, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn, TableSource};
 use crate::expr::Expr;
-use crate::func::EvalContext;
 use crate::query::walk::QueryPart;
 use crate::query::{BoundQuery, Query, QueryKind};
 use throng_syntax::parse::ast::{self, AlterAction};
+use throng_values::acl::right;
+use throng_values::func::EvalContext;
 
 /// The query whose rows a materialized view keeps, bound as its owner would run it.
 pub fn materialized_query(
@@ -175,8 +175,8 @@ impl Binder<'_> {
         }
         let schema = self.schema_name(table.schema).unwrap_or_default();
         let (schema, name) = (
-            throng_syntax::parse::quote_ident(&schema),
-            throng_syntax::parse::quote_ident(&table.name),
+            throng_types::lexical::quote_ident(&schema),
+            throng_types::lexical::quote_ident(&table.name),
         );
         let message = format!("cannot refresh materialized view \"{schema}.{name}\" concurrently");
         Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)

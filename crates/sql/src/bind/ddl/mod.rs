@@ -33,7 +33,6 @@ use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
-use crate::catalog::acl::right;
 use crate::catalog::{Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
     BoundStatement, Ddl, Detach, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
@@ -42,6 +41,7 @@ use privilege::any_right;
 use throng_syntax::parse::ast::{
     self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S,
 };
+use throng_values::acl::right;
 
 impl Binder<'_> {
     pub(super) fn notice(&mut self, notice: Error) {
@@ -944,8 +944,9 @@ impl Binder<'_> {
                 R::ConnectionLimit(n) => options.connection_limit = Some(*n),
                 R::Password(password) => options.password = Some(password.clone()),
                 R::ValidUntil(time) => {
-                    let moment = crate::io::datetime::parse_timestamptz(&self.ctx.eval, time)?;
-                    options.valid_until = Some(crate::io::datetime::kept_moment(moment));
+                    let moment =
+                        throng_values::io::datetime::parse_timestamptz(&self.ctx.eval, time)?;
+                    options.valid_until = Some(throng_values::io::datetime::kept_moment(moment));
                 }
                 R::InRole(names) => options.in_roles.extend(find(names)?),
                 R::Members(names) => options.members.extend(find(names)?),

@@ -8,8 +8,8 @@ use throng_types::{Error, Result};
 
 use crate::bind::Binder;
 use crate::catalog::{IndexMethod, TableDef};
-use crate::settings::value::parse_bool;
 use throng_syntax::parse::ast::Pos;
+use throng_values::settings::value::parse_bool;
 
 /// What a parameter may be.
 #[derive(Clone, Copy)]

@@ -17,10 +17,10 @@ use crate::catalog::partition::{
 use crate::catalog::{Relation, TableDef};
 use crate::command::{Ddl, Detach};
 use crate::expr::{Expr, RelId};
-use crate::func::{CastContext, Volatility};
 use throng_syntax::parse;
 use throng_syntax::parse::ast::{self, Node, Pos};
 use throng_syntax::parse::partition::{BoundKind, BoundSpec, PartitionBy, PartitionPart};
+use throng_values::func::{CastContext, Volatility};
 
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 
@@ -95,7 +95,7 @@ impl Binder<'_> {
                 );
             }
         }
-        if crate::func::resolve_operator("<", Some(part.ty.oid), part.ty.oid).is_err()
+        if throng_values::func::resolve_operator("<", Some(part.ty.oid), part.ty.oid).is_err()
             || !throng_types::key::supported(part.ty.oid)
         {
             let method = match strategy {

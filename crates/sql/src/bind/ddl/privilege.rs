@@ -13,7 +13,6 @@ use throng_types::sqltype::{element_of, type_name};
 use throng_types::{Error, Oid, Result};
 
 use crate::bind::Binder;
-use crate::catalog::acl::right;
 use crate::catalog::{Catalog, Relation, RoutineDef, RoutineKind, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
 use crate::query::walk::QueryPart;
@@ -21,6 +20,7 @@ use crate::query::{
     Body, BoundQuery, ConflictAction, CteBody, FromItem, MergeAction, MergeWrite, Query, QueryKind,
     RelKind, Target,
 };
+use throng_values::acl::right;
 
 /// A right that a role has not on a relation as a whole.
 #[derive(Clone, Debug)]

@@ -19,10 +19,10 @@ use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions, TableSource,
 };
 use crate::expr::Expr;
-use crate::func::CastContext;
 use crate::query::{Body, QueryKind};
 use throng_syntax::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
 use throng_syntax::parse::partition::ColumnOptions;
+use throng_values::func::CastContext;
 
 /// A key's index's storage parameters.
 fn key_options(given: &[(String, String)]) -> Result<Vec<(String, String)>> {

@@ -12,7 +12,6 @@ use crate::bind::dml::row_names;
 use crate::bind::query::scope::{Names, Scope};
 use crate::bind::renamed::Named;
 use crate::bind::{BindContext, Binder, Clause};
-use crate::catalog::acl::right;
 use crate::catalog::system::trigger::of_keys;
 use crate::catalog::{
     Catalog, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, fires,
@@ -20,9 +19,10 @@ use crate::catalog::{
 use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, system};
-use crate::func::EvalContext;
 use crate::query::walk::QueryPartMut;
 use throng_syntax::parse::ast::{self, TriggerChange};
+use throng_values::acl::right;
+use throng_values::func::EvalContext;
 
 /// Suppresses updates that change nothing; it is the system's own.
 pub const SUPPRESS: Oid = Oid(1291);
@@ -461,7 +461,7 @@ impl Binder<'_> {
             }
             None => {
                 let builtin = name.schema().is_none_or(|s| s == "pg_catalog");
-                let found = crate::func::functions_named(name.last()).iter();
+                let found = throng_values::func::functions_named(name.last()).iter();
                 let found = found.copied().find(|f| builtin && f.args.is_empty());
                 let Some(found) = found else {
                     let message = format!("function {name}() does not exist");

@@ -18,13 +18,12 @@ use crate::catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUs
 use crate::command::{CreateView, Ddl};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var};
-use crate::func::{CastContext, EvalContext, find_cast};
-use crate::io::{FormatSettings, IntervalStyle};
 use crate::query::walk::{QueryPart, QueryPartMut};
-use crate::query::{
-    self, Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select,
-};
+use crate::query::{self, Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelKind, Select};
 use throng_syntax::parse::{self, ast};
+use throng_values::func::RelColumn;
+use throng_values::func::{CastContext, EvalContext, find_cast};
+use throng_values::io::{FormatSettings, IntervalStyle};
 
 /// Where a view's text is bound: it names everything else with its schema.
 pub(in crate::bind) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
@@ -662,7 +661,7 @@ pub(in crate::bind) fn set_view_option(name: &str, value: &str) -> Result<Option
             }
         },
         "security_barrier" | "security_invoker" => {
-            match crate::settings::value::parse_bool(value) {
+            match throng_values::settings::value::parse_bool(value) {
                 None => {
                     let message = format!("invalid value for boolean option \"{name}\": {value}");
                     Err(Error::new(state::INVALID_PARAMETER_VALUE, message))

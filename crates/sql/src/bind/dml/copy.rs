@@ -9,18 +9,18 @@ use crate::bind::dml::row_names;
 use crate::bind::dml::updatable::Verb;
 use crate::bind::query::scope::Scope;
 use crate::bind::{Binder, Clause, slots_of_row};
-use crate::catalog::acl::right;
 use crate::catalog::{Relation, TableDef};
 use crate::command::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyVerbosity,
 };
 use crate::expr::Expr;
-use crate::io::Charset;
 use crate::plan::CheckExpr;
 use crate::query::QueryKind;
 use crate::route::Routing;
 use throng_syntax::parse::ast::{self, CopyOption, CopyValue, Pos};
 use throng_syntax::parse::option_is_on;
+use throng_values::acl::right;
+use throng_values::io::Charset;
 
 /// The options as written, before their defaults.
 #[derive(Default)]
@@ -432,7 +432,7 @@ impl Given {
                 })
             }
             "reject_limit" => {
-                let limit = crate::io::scalar::parse_int(&text(option)?, oid::INT8)?;
+                let limit = throng_values::io::scalar::parse_int(&text(option)?, oid::INT8)?;
                 if limit <= 0 {
                     let message = format!("REJECT_LIMIT ({limit}) must be greater than zero");
                     return Err(invalid(message));

@@ -22,11 +22,11 @@ use crate::bind::{BindContext, Binder, Clause, slots_of_row};
 use crate::catalog::{Catalog, ColumnDef, Generated, TableDef};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var, system};
-use crate::func::{CastContext, EvalContext, Volatility};
 use crate::plan::is_immutable_cast;
 use crate::query::walk::QueryPartMut;
 use crate::query::{Body, BoundQuery, Check, CheckOf, CteBody, FromItem, JoinKind, QueryKind};
 use throng_syntax::parse::{self, ast};
+use throng_values::func::{CastContext, EvalContext, Volatility};
 
 /// What makes a table's row whole whose columns were set one by one, over it by `Slot(attnum - 1)`:
 /// its columns of domains as the domains have them, then those that are computed.

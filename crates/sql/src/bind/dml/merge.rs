@@ -19,10 +19,9 @@ use crate::bind::dml::{may_be_missing, named_columns, row_of};
 use crate::bind::query::scope::{Names, Scope, of_entry, renamed};
 use crate::bind::{Binder, Clause, at};
 use crate::expr::{Expr, RelId, Var, system};
-use crate::query::{
-    FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelColumn, RelKind, Target,
-};
+use crate::query::{FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target};
 use throng_syntax::parse::ast::{self, MergeMatch, Node, Overriding, Pos};
+use throng_values::func::RelColumn;
 
 /// The names that parts of a MERGE can see.
 struct Sides {

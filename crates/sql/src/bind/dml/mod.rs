@@ -13,7 +13,6 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::ddl::composite::RowItem;
 use super::query::scope::{NamedColumn, NamedTable, Names, Scope, of_entry, renamed};
 use super::{Binder, Clause};
-use crate::catalog::acl::right;
 use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::query::{
@@ -22,6 +21,7 @@ use crate::query::{
 };
 use generated::wrong_value;
 use throng_syntax::parse::ast::{self, Node, Overriding, Pos};
+use throng_values::acl::right;
 use updatable::{Verb, WriteTarget};
 
 /// Names of a table's row under an entry.
@@ -106,7 +106,7 @@ impl Binder<'_> {
             let sequence = Expr::Const(Datum::Oid(sequence.0), regclass);
             let mut next = self.apply("nextval", vec![sequence], 0)?;
             if let (Some(_), Expr::Call { func, .. }) = (column.identity, &mut next) {
-                *func = &crate::func::system::NEXT_OF_IDENTITY;
+                *func = &throng_values::func::system::NEXT_OF_IDENTITY;
             }
             return self.assign_to(next, column, 0);
         }
@@ -378,7 +378,7 @@ impl Binder<'_> {
         outer: &Scope<'_>,
     ) -> Result<Query> {
         let offered = query.columns();
-        let fits = |(i, c): (usize, &crate::query::RelColumn)| {
+        let fits = |(i, c): (usize, &throng_values::func::RelColumn)| {
             let column = table.column(columns[i].0);
             column.ty == c.ty && column.domain.is_none()
         };

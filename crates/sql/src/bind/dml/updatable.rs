@@ -19,8 +19,9 @@ use crate::bind::query::scope::{NamedColumn, NamedTable, Names, renamed};
 use crate::catalog::{CheckOption, Relation, TableDef, ViewDef, ViewDefault, fires};
 use crate::expr::{Expr, RelId};
 use crate::query::walk::QueryPartMut;
-use crate::query::{Body, Check, CheckOf, Distinct, FromItem, Query, Rel, RelColumn, RelKind};
+use crate::query::{Body, Check, CheckOf, Distinct, FromItem, Query, Rel, RelKind};
 use throng_syntax::parse::ast::{self, Pos};
+use throng_values::func::RelColumn;
 
 /// What is done to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

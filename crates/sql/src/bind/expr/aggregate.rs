@@ -7,8 +7,8 @@ use throng_types::{Error, Result, SqlType};
 use crate::bind::query::scope::Scope;
 use crate::bind::{Binder, Clause, at};
 use crate::expr::{AggCall, Expr, RelId, SortKey, Var};
-use crate::func::{AggKind, Aggregate, Callee, CastContext, resolve_function};
 use throng_syntax::parse::ast::{self, Pos};
+use throng_values::func::{AggKind, Aggregate, Callee, CastContext, resolve_function};
 
 /// Aggregates whose result shows in what order they took their rows.
 const IN_ORDER: &[&str] = &[

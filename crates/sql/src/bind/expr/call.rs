@@ -9,9 +9,9 @@ use crate::bind::query::scope::Scope;
 use crate::bind::query::select::{has_aggregate, has_window};
 use crate::bind::{Binder, at};
 use crate::expr::{Expr, RoutineCall};
-use crate::func::system::current::CURRENT;
-use crate::func::{Callee, CastContext, resolve_function, written};
 use throng_syntax::parse::ast::{self, Node, Pos};
+use throng_values::func::system::current::CURRENT;
+use throng_values::func::{Callee, CastContext, resolve_function, written};
 
 /// A call with its function chosen and its arguments cast.
 pub(in crate::bind) struct ResolvedCall {
@@ -241,7 +241,7 @@ impl Binder<'_> {
     pub(in crate::bind) fn check_sortable(&self, expr: &Expr, pos: Pos) -> Result<()> {
         let ty = expr.type_oid();
         let sortable =
-            ty == oid::RECORD || crate::func::resolve_operator("<", Some(ty), ty).is_ok();
+            ty == oid::RECORD || throng_values::func::resolve_operator("<", Some(ty), ty).is_ok();
         if sortable {
             return Ok(());
         }

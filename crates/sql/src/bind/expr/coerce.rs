@@ -7,8 +7,8 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use crate::bind::{Binder, at};
 use crate::catalog::TypeDef;
 use crate::expr::Expr;
-use crate::func::{CastContext, cast::typmod, find_cast, select_common_type};
 use throng_syntax::parse::ast::{self, Pos};
+use throng_values::func::{CastContext, cast::typmod, find_cast, select_common_type};
 
 /// PostgreSQL's types that are known to be missing here.
 const NOT_YET: &[&str] = &[
@@ -227,11 +227,12 @@ impl Binder<'_> {
         // An interval's fields decide how its text is read.
         let whole = to.oid == oid::INTERVAL;
         let read_as = if whole { to } else { SqlType::plain(to.oid) };
-        let datum = crate::io::input_text(&self.ctx.eval, text, read_as).map_err(|e| at(e, pos))?;
+        let datum =
+            throng_values::io::input_text(&self.ctx.eval, text, read_as).map_err(|e| at(e, pos))?;
         if to.typmod == -1 || whole {
             return Ok(datum);
         }
-        crate::func::cast::typmod::apply(datum, to, context == CastContext::Explicit)
+        throng_values::func::cast::typmod::apply(datum, to, context == CastContext::Explicit)
     }
 
     /// An implicit cast that must succeed.

@@ -18,9 +18,9 @@ use super::ddl::domain::Declared;
 use super::query::scope::Scope;
 use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
-use crate::func::{Operator, resolve_operator};
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
+use throng_values::func::{Operator, resolve_operator};
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Expr> {

@@ -11,9 +11,9 @@ use crate::bind::Binder;
 use crate::bind::query::scope::Scope;
 use crate::catalog::ColumnDef;
 use crate::expr::{Expr, ValuePart};
-use crate::func::CastContext;
-use crate::func::json::assign::ASSIGN;
 use throng_syntax::parse::ast::{self, Node, Pos, TargetPart};
+use throng_values::func::CastContext;
+use throng_values::func::json::assign::ASSIGN;
 
 /// Subscripts that follow each other, or a field.
 enum Step<'a> {

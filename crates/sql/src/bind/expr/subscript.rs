@@ -7,8 +7,8 @@ use throng_types::{Error, Oid, Result, SqlType, oid};
 use crate::bind::Binder;
 use crate::bind::query::scope::Scope;
 use crate::expr::Expr;
-use crate::func::CastContext;
 use throng_syntax::parse::ast::{self, Node, Pos};
+use throng_values::func::CastContext;
 
 impl Binder<'_> {
     pub(in crate::bind) fn array(

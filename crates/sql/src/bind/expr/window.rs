@@ -7,9 +7,9 @@ use throng_types::{Error, Result, SqlType, oid};
 use crate::bind::query::scope::Scope;
 use crate::bind::{Binder, Clause};
 use crate::expr::{Expr, SortKey};
-use crate::func::{Callee, CastContext, can_coerce};
 use crate::window::{self, Frame, FrameBound, FrameMode, Window, WindowCall, range_offsets};
 use throng_syntax::parse::ast::{self, Over, Pos, WindowSpec};
+use throng_values::func::{Callee, CastContext, can_coerce};
 
 fn windowing(message: impl Into<String>, pos: Pos) -> Error {
     Error::new(state::WINDOWING_ERROR, message.into()).position(pos + 1)

@@ -1,5 +1,5 @@
 //! SQL/JSON: what is written becomes a call of a function with a specification, see
-//! [`crate::func::sqljson`].
+//! [`throng_values::func::sqljson`].
 
 pub(super) mod populate;
 pub(super) mod record;
@@ -12,12 +12,12 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::query::scope::Scope;
 use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
-use crate::func::sqljson::{self, Behavior, JsonPathOp, PathSpec, Spec, Wrapper};
-use crate::func::{CastContext, find_cast};
 use throng_syntax::parse::ast::{
     self, JsonBehavior, JsonBehaviorKind, JsonFormat, JsonNode, JsonPathCall, JsonReturning,
     JsonValue, Pos,
 };
+use throng_values::func::sqljson::{self, Behavior, JsonPathOp, PathSpec, Spec, Wrapper};
+use throng_values::func::{CastContext, find_cast};
 
 /// How values are read where nothing is written, and what they become.
 #[derive(Clone, Copy)]
@@ -167,7 +167,7 @@ impl Binder<'_> {
 
     /// A value whose type JSON's functions can tell from it.
     fn telling(&mut self, bound: Expr, pos: Pos) -> Result<Expr> {
-        match crate::func::json::telling_type(bound.type_oid()) {
+        match throng_values::func::json::telling_type(bound.type_oid()) {
             Some(ty) => self.explicit_cast(bound, SqlType::plain(ty), pos),
             None => Ok(bound),
         }

@@ -8,8 +8,8 @@ use crate::bind::Binder;
 use crate::bind::ddl::domain::Declared;
 use crate::bind::query::scope::Scope;
 use crate::expr::Expr;
-use crate::func::json::populate;
 use throng_syntax::parse::ast::{self, ColumnDefinition, Node, Pos};
+use throng_values::func::json::populate;
 
 /// What no written name is: see [`json_member`].
 const MEMBER: &str = "\u{1}member";

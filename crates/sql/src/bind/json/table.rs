@@ -8,13 +8,14 @@ use crate::bind::Binder;
 use crate::bind::json::{allowed, allowed_words, check_quotes, settled};
 use crate::bind::query::scope::{Names, Scope};
 use crate::expr::Expr;
-use crate::func::jsonpath;
-use crate::func::sqljson::{
-    self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
-};
-use crate::query::{FromItem, RelColumn, RelKind};
+use crate::query::{FromItem, RelKind};
 use throng_syntax::parse::ast::{
     self, Alias, JsonBehavior, JsonBehaviorKind, JsonTable, JsonTableColumn, Node, Pos,
+};
+use throng_values::func::RelColumn;
+use throng_values::func::jsonpath;
+use throng_values::func::sqljson::{
+    self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
 
 /// What is gathered while the columns are bound.

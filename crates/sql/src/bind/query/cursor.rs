@@ -6,7 +6,7 @@ use throng_types::{Datum, Error, Result, SqlType, oid};
 use crate::bind::Binder;
 use crate::bind::dml::updatable::WriteTarget;
 use crate::expr::{Expr, RelId, Var, system};
-use crate::func::{Function, cursor, resolve_operator};
+use throng_values::func::{Function, cursor, resolve_operator};
 
 impl Binder<'_> {
     /// That the target's row is the one that the cursor stands on.

@@ -11,15 +11,15 @@ use crate::bind::routine::plpgsql::composite_shape;
 use crate::bind::{Binder, Clause, at};
 use crate::catalog::{Relation, RoutineKind};
 use crate::expr::{Expr, RelId, RoutineCall, Var};
-use crate::func::aggregate::transition::TRANSITION;
-use crate::func::system::{SEQUENCE, SEQUENCE_COLUMNS};
-use crate::func::{Callee, TransitionTable};
 use crate::query::{
-    Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelColumn, RelKind,
-    Select, Target,
+    Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelKind, Select, Target,
 };
 use throng_syntax::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
 use throng_syntax::plpgsql::Held;
+use throng_values::func::RelColumn;
+use throng_values::func::aggregate::transition::TRANSITION;
+use throng_values::func::system::{SEQUENCE, SEQUENCE_COLUMNS};
+use throng_values::func::{Callee, TransitionTable};
 
 fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
@@ -35,7 +35,7 @@ fn no_definition(pos: Pos) -> Error {
 
 /// What a call in FROM came out as.
 enum ItemCall {
-    Function(&'static crate::func::Function, Vec<Expr>, SqlType),
+    Function(&'static throng_values::func::Function, Vec<Expr>, SqlType),
     Routine(Box<RoutineCall>),
     Value(Expr),
 }
@@ -678,7 +678,7 @@ impl Binder<'_> {
     /// The columns a function in FROM gives.
     fn function_columns(
         &self,
-        func: &crate::func::Function,
+        func: &throng_values::func::Function,
         ty: SqlType,
         label: &str,
         alias: Option<&Alias>,

@@ -13,9 +13,9 @@ use crate::bind::query::scope::Scope;
 use crate::bind::query::select::{has_aggregate, has_window, output_targets};
 use crate::bind::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
-use crate::func::resolve_operator;
 use crate::query::{Body, FromItem, Query, Rel, Select, Target};
 use throng_syntax::parse::ast;
+use throng_values::func::resolve_operator;
 
 impl Binder<'_> {
     /// A row and the one row that a query may give.

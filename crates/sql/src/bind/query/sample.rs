@@ -7,10 +7,10 @@ use throng_types::{Error, Result, SqlType, oid};
 use crate::bind::query::scope::Scope;
 use crate::bind::{Binder, Clause};
 use crate::expr::Expr;
-use crate::func::CastContext;
 use crate::query::{FromItem, RelKind};
 use crate::tablesample::{Sample, SampleMethod};
 use throng_syntax::parse::ast::{self, Pos};
+use throng_values::func::CastContext;
 
 impl Binder<'_> {
     /// Makes of a table in FROM a sample of it.

@@ -10,10 +10,10 @@ use crate::bind::routine::plpgsql::ambiguous_variable;
 use crate::bind::{Binder, expr::misspelled};
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
-use crate::func::CastContext;
 use crate::query::walk::QueryPartMut;
 use throng_syntax::parse::ast::Pos;
 use throng_syntax::plpgsql::Conflict;
+use throng_values::func::CastContext;
 
 /// What a FROM item, or several, make visible.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ pub(in crate::bind) struct Scope<'s> {
 pub(in crate::bind) struct CteName {
     pub name: String,
     pub reading: CteReading,
-    pub columns: Vec<crate::query::RelColumn>,
+    pub columns: Vec<throng_values::func::RelColumn>,
 }
 
 /// What a WITH query's name stands for, by the query's index in the statement.

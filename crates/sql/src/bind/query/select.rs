@@ -7,9 +7,10 @@ use throng_types::{Error, Result, SqlType};
 use crate::bind::query::scope::{CteReading, Names, Scope};
 use crate::bind::{Binder, Clause, Level};
 use crate::expr::{Expr, RelId, SortKey, Var};
-use crate::func::CastContext;
-use crate::query::{Body, Distinct, FromItem, Query, RelColumn, RelKind, Select, Target};
+use crate::query::{Body, Distinct, FromItem, Query, RelKind, Select, Target};
 use throng_syntax::parse::ast::{self, Node, Pos};
+use throng_values::func::CastContext;
+use throng_values::func::RelColumn;
 
 impl Binder<'_> {
     /// A query; `outer` is what it can see from where it stands.

@@ -6,9 +6,10 @@ use throng_types::{Error, Result, SqlType};
 
 use crate::bind::Binder;
 use crate::bind::query::scope::{CteName, CteReading, Scope};
-use crate::query::{Cte, CteBody, Query, RelColumn};
+use crate::query::{Cte, CteBody, Query};
 use throng_syntax::parse::ast;
 use throng_syntax::parse::walk::{self, ReferencePosition};
+use throng_values::func::RelColumn;
 
 /// The two operands of a recursive query.
 struct Recursion<'a> {

@@ -19,10 +19,12 @@ use crate::catalog::{Catalog, RoutineBody, RoutineDef, builtin};
 use crate::command::Bound;
 use crate::deparse::{self, BodyPart, Style};
 use crate::expr::{Expr, RoutineCall};
-use crate::func::{CastContext, EvalContext, Volatility};
-use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, Select, Target};
+use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, Select, Target};
 use throng_syntax::parse::ast::{self, AtomicStatement, Node, Pos, Statement};
-use throng_syntax::parse::{quote_ident, routine_statements};
+use throng_syntax::parse::routine_statements;
+use throng_types::lexical::quote_ident;
+use throng_values::func::RelColumn;
+use throng_values::func::{CastContext, EvalContext, Volatility};
 
 /// The arguments that a body being bound may name.
 pub(in crate::bind) struct Arguments {
@@ -323,7 +325,7 @@ impl Binder<'_> {
         }
         let castable = |from: &SqlType, to: &SqlType| {
             from.oid == oid::UNKNOWN
-                || crate::func::can_coerce(from.oid, to.oid, CastContext::Assignment)
+                || throng_values::func::can_coerce(from.oid, to.oid, CastContext::Assignment)
         };
         if let BodyResult::Value(ty) = result {
             let [one] = given[..] else {

@@ -12,12 +12,11 @@ use crate::bind::query::scope::Scope;
 use crate::bind::{Binder, Clause, at};
 use crate::catalog::{ArgDef, RoutineDef, RoutineKind, builtin};
 use crate::expr::{Expr, RoutineCall};
-use crate::func::{
-    Callee, CastContext, CastMethod, Filler, Function, Given, Resolved, actual_type, find_cast,
-    named, resolve_call,
-};
-use crate::query::RelColumn;
 use throng_syntax::parse::ast::{self, Pos};
+use throng_values::func::{
+    Callee, CastContext, CastMethod, Filler, Function, Given, RelColumn, Resolved, Signature,
+    actual_type, find_cast, named, resolve_call,
+};
 
 /// Where the texts of defaults are bound: they name everything else with its schema.
 const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
@@ -30,6 +29,18 @@ const SHOW_ARGUMENTS: [&str; 5] = [
     "quote_literal",
     "quote_nullable",
 ];
+
+/// A routine as the choice among overloads needs it; `rank` is its schema's place in the path.
+fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
+    Signature {
+        rank: *rank,
+        types: def.call_args().map(|a| a.ty).collect(),
+        names: def.call_args().map(|a| a.name.clone()).collect(),
+        defaults: def.defaults(),
+        is_variadic: def.is_variadic(),
+        ret: def.ret,
+    }
+}
 
 impl Binder<'_> {
     /// Users' functions that a call by this name may mean, with their schemas' places in the path.
@@ -68,7 +79,7 @@ impl Binder<'_> {
         let name = call.name.last();
         let args_clause = if call.over.is_some() && self.clause.allows_windows() {
             Clause::WindowArgs
-        } else if call.over.is_some() || crate::func::aggregates_named(name).is_empty() {
+        } else if call.over.is_some() || throng_values::func::aggregates_named(name).is_empty() {
             self.clause
         } else {
             if self.clause == Clause::Aggregate {
@@ -90,12 +101,13 @@ impl Binder<'_> {
             self.schema(schema).map_err(|e| at(e, pos))?;
         }
         let routines = self.routines_named(&call.name);
+        let signatures: Vec<Signature> = routines.iter().map(signature).collect();
         let given = Given {
             name,
             args: &types,
             names: &call.names,
             variadic: call.variadic,
-            routines: &routines,
+            routines: &signatures,
             builtin: match call.name.schema() {
                 None => self
                     .search_path
@@ -148,8 +160,8 @@ impl Binder<'_> {
             .zip(&found.arg_types)
             .map(|((e, pos), ty)| self.coerce(e, SqlType::plain(*ty), pos))
             .collect::<Result<Vec<_>>>()?;
-        if let Callee::Routine(def) = &found.callee {
-            let def = def.clone();
+        if let Callee::Routine(place) = found.callee {
+            let def = routines[place].1.clone();
             let routine = self.routine_call(def, &found, args, &types, pos)?;
             return Ok(Some(ResolvedCall {
                 ty: routine.ty,
@@ -162,13 +174,13 @@ impl Binder<'_> {
         if name.contains("json") || SHOW_ARGUMENTS.contains(&name) {
             // What these make of a value depends on its type, which not every value tells.
             for arg in &mut args {
-                if let Some(ty) = crate::func::json::telling_type(arg.type_oid()) {
+                if let Some(ty) = throng_values::func::json::telling_type(arg.type_oid()) {
                     *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
                 }
             }
         }
         if let Callee::Scalar(func) = found.callee
-            && crate::func::enums::takes_type(func)
+            && throng_values::func::enums::takes_type(func)
         {
             let ty = found.arg_types[0].0;
             args.push(Expr::Const(Datum::Oid(ty), SqlType::OID));
@@ -223,7 +235,7 @@ impl Binder<'_> {
                         ))
                     })?;
                     let ty = SqlType::plain(func.args[*place]);
-                    let value = crate::io::input_text(&self.ctx.eval, text, ty)?;
+                    let value = throng_values::io::input_text(&self.ctx.eval, text, ty)?;
                     Ok(Expr::Const(value, ty))
                 }
             })
@@ -298,7 +310,7 @@ impl Binder<'_> {
         let bound = self.expr(&ast, &Scope::empty());
         self.arguments = arguments;
         self.search_path = path;
-        let ty = match crate::catalog::is_polymorphic(ty) {
+        let ty = match throng_values::func::is_polymorphic(ty) {
             true => bound.as_ref().map_or(oid::TEXT, |e| e.type_oid()),
             false => ty,
         };

@@ -57,7 +57,7 @@ impl Binder<'_> {
         let described = format!("{name}({})", list.join(", "));
         let Some(def) = found.into_iter().find(|def| def.input_types() == types) else {
             let builtin = name.schema().is_none_or(|s| s == "pg_catalog")
-                && crate::func::functions_named(name.last())
+                && throng_values::func::functions_named(name.last())
                     .iter()
                     .any(|f| f.args == types);
             if builtin {

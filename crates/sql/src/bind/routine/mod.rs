@@ -15,18 +15,18 @@ use super::ddl::domain::Declared;
 use super::{BindContext, Binder, Clause};
 use crate::catalog::{
     ArgDef, ArgMode, CatalogEdit, Relation, RoutineBody, RoutineDef, RoutineKind, ViewUse,
-    is_polymorphic,
 };
 use crate::command::{Ddl, RoutineAttributes, Target, TargetKind};
 use crate::expr::Expr;
-use crate::func::Volatility;
 use body::{
     BodyResult, body_path, body_statement, body_statements, check_command, has_plan, no_result,
 };
 use throng_syntax::parse::ast::{
     self, AtomicStatement, Returns, RoutineOption, RoutineType, Statement as S,
 };
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
+use throng_values::func::Volatility;
+use throng_values::func::is_polymorphic;
 
 const MOST_ARGUMENTS: usize = 100;
 /// Stands for the function that is being made.
@@ -446,10 +446,10 @@ impl Binder<'_> {
         let bound = match is_polymorphic(ty) {
             true => {
                 let bound = self.settle(bound, source.expr.pos)?;
-                let fits = crate::func::can_coerce(
+                let fits = throng_values::func::can_coerce(
                     bound.type_oid(),
                     ty,
-                    crate::func::CastContext::Implicit,
+                    throng_values::func::CastContext::Implicit,
                 );
                 match fits {
                     true => bound,
@@ -466,7 +466,7 @@ impl Binder<'_> {
             }
             false => {
                 let from = bound.type_oid();
-                let context = crate::func::CastContext::Assignment;
+                let context = throng_values::func::CastContext::Assignment;
                 let cast = self.try_coerce(bound, SqlType::plain(ty), context, source.expr.pos)?;
                 cast.ok_or_else(|| {
                     let message = format!(

@@ -16,10 +16,10 @@ use crate::bind::{BindContext, Binder, Clause};
 use crate::catalog::{ArgDef, RoutineDef, RoutineKind};
 use crate::command::Bound;
 use crate::expr::Expr;
-use crate::func::CastContext;
 use throng_syntax::parse::ast::{self, Pos, Statement, TargetPart};
 use throng_syntax::parse::{locate, parse_expr, parsed_statement};
 use throng_syntax::plpgsql::{self, Code, Conflict, Held, Signature, SignatureArg, Slot};
+use throng_values::func::CastContext;
 
 /// The names and types of a row's fields.
 pub type RowShape = Rc<[(String, SqlType)]>;
@@ -116,7 +116,7 @@ impl plpgsql::Types for TypesOf<'_, '_> {
                 | oid::ANY
                 | oid::UNKNOWN
         );
-        if pseudo || crate::catalog::is_polymorphic(declared.ty.oid) {
+        if pseudo || throng_values::func::is_polymorphic(declared.ty.oid) {
             let message = format!(
                 "variable \"{}\" has pseudo-type {}",
                 ty.name,

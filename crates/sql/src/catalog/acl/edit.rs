@@ -6,7 +6,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
-use super::{AclItem, Catalog, right};
+use super::{AclItem, Catalog};
+use throng_values::acl::right;
 
 /// What a REVOKE does about grants that others made by what is revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Who may do what: rights on objects as lists of grants.
 //!
 //! A right is a bit; its grant option is the same bit 16 higher. Where nothing was ever granted or
-//! revoked no list is kept and what the object was born with holds ([`Kind::defaults`]). The owner
+//! revoked no list is kept and what the object was born with holds ([`defaults`]). The owner
 //! may always grant everything, superusers may do everything.
 //!
 //! ```text
@@ -9,188 +9,39 @@
 //! ```
 
 mod edit;
-mod text;
 
 pub use edit::{Revoke, Update, best_grantor, changed_owner, merged, same, updated};
-pub use text::{NamedItem, item_text, items_of};
 
 use throng_types::{Datum, Oid};
+use throng_values::acl::{Kind, NamedItem, right};
 
 use super::{AclItem, Catalog, DefaultPrivilegesDef, PrivilegesDef, Relation, RoutineDef, builtin};
 
-/// Rights, PostgreSQL's bits.
-pub mod right {
-    pub const INSERT: u32 = 1;
-    pub const SELECT: u32 = 1 << 1;
-    pub const UPDATE: u32 = 1 << 2;
-    pub const DELETE: u32 = 1 << 3;
-    pub const TRUNCATE: u32 = 1 << 4;
-    pub const REFERENCES: u32 = 1 << 5;
-    pub const TRIGGER: u32 = 1 << 6;
-    pub const EXECUTE: u32 = 1 << 7;
-    pub const USAGE: u32 = 1 << 8;
-    pub const CREATE: u32 = 1 << 9;
-    pub const TEMPORARY: u32 = 1 << 10;
-    pub const CONNECT: u32 = 1 << 11;
-    pub const SET: u32 = 1 << 12;
-    pub const ALTER_SYSTEM: u32 = 1 << 13;
-    pub const MAINTAIN: u32 = 1 << 14;
-
-    /// Every right.
-    pub const ALL: u32 = (1 << 15) - 1;
-    /// Those on tables and views.
-    pub const RELATION: u32 =
-        INSERT | SELECT | UPDATE | DELETE | TRUNCATE | REFERENCES | TRIGGER | MAINTAIN;
-    pub const COLUMN: u32 = INSERT | SELECT | UPDATE | REFERENCES;
-    pub const SEQUENCE: u32 = SELECT | UPDATE | USAGE;
-    pub const SCHEMA: u32 = USAGE | CREATE;
-    pub const DATABASE: u32 = CREATE | TEMPORARY | CONNECT;
-
-    const OPTION_SHIFT: u32 = 16;
-
-    /// The grant options of rights.
-    pub const fn options(rights: u32) -> u32 {
-        rights << OPTION_SHIFT
-    }
-    /// The rights whose grant options are among these bits.
-    pub const fn of_options(bits: u32) -> u32 {
-        bits >> OPTION_SHIFT
-    }
-    /// The rights among these bits.
-    pub const fn plain(bits: u32) -> u32 {
-        bits & ALL
-    }
-
-    /// (what SQL calls it, its letter, the bit), in the order in which PostgreSQL writes them.
-    pub const NAMES: [(&str, char, u32); 15] = [
-        ("INSERT", 'a', INSERT),
-        ("SELECT", 'r', SELECT),
-        ("UPDATE", 'w', UPDATE),
-        ("DELETE", 'd', DELETE),
-        ("TRUNCATE", 'D', TRUNCATE),
-        ("REFERENCES", 'x', REFERENCES),
-        ("TRIGGER", 't', TRIGGER),
-        ("EXECUTE", 'X', EXECUTE),
-        ("USAGE", 'U', USAGE),
-        ("CREATE", 'C', CREATE),
-        ("TEMPORARY", 'T', TEMPORARY),
-        ("CONNECT", 'c', CONNECT),
-        ("SET", 's', SET),
-        ("ALTER SYSTEM", 'A', ALTER_SYSTEM),
-        ("MAINTAIN", 'm', MAINTAIN),
-    ];
-
-    /// The bit of a right's name in any case; `TEMP` is TEMPORARY.
-    pub fn named(name: &str) -> Option<u32> {
-        if name.eq_ignore_ascii_case("temp") {
-            return Some(TEMPORARY);
-        }
-        let mut names = NAMES.iter();
-        let found = names.find(|(known, ..)| known.eq_ignore_ascii_case(name));
-        found.map(|(.., bit)| *bit)
-    }
-
-    /// Names of rights, with or without `WITH GRANT OPTION`, between commas: the bits of each. The
-    /// name that is none is the error.
-    pub fn list(text: &str) -> Result<Vec<u32>, &str> {
-        const OPTION: &str = " with grant option";
-        let one = |part: &'_ str| {
-            let part = part.trim();
-            let cut = part.len().saturating_sub(OPTION.len());
-            let with_option =
-                part.is_char_boundary(cut) && part[cut..].eq_ignore_ascii_case(OPTION) && cut > 0;
-            match with_option {
-                true => named(part[..cut].trim_end()).map(options),
-                false => named(part),
-            }
-        };
-        text.split(',')
-            .map(|part| one(part).ok_or_else(|| part.trim()))
-            .collect()
-    }
-
-    /// What SQL calls one right.
-    pub fn name(bit: u32) -> &'static str {
-        let mut names = NAMES.iter();
-        names
-            .find(|(.., b)| *b == bit)
-            .map_or("", |(name, ..)| *name)
-    }
+/// The grants that a thing of this owner is born with.
+pub fn defaults(kind: Kind, owner: Oid) -> Vec<AclItem> {
+    let (public, own) = kind.defaults();
+    let item = |grantee: Oid, rights: u32| AclItem {
+        grantee,
+        grantor: owner,
+        rights,
+    };
+    let items = [item(Oid::NONE, public), item(owner, own)];
+    items.into_iter().filter(|i| i.rights != 0).collect()
 }
 
-/// The kinds of things that rights are on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A table or view.
-    Relation,
-    Sequence,
-    Column,
-    Database,
-    Schema,
-    Type,
-    Function,
-    Language,
-}
-
-impl Kind {
-    /// By the letter that `acldefault` takes.
-    pub fn of_letter(letter: u8) -> Option<Kind> {
-        Some(match letter {
-            b'r' => Kind::Relation,
-            b's' => Kind::Sequence,
-            b'c' => Kind::Column,
-            b'd' => Kind::Database,
-            b'n' => Kind::Schema,
-            b'T' => Kind::Type,
-            b'f' => Kind::Function,
-            b'l' => Kind::Language,
-            _ => return None,
-        })
-    }
-
-    /// Every right there is on such a thing.
-    pub fn all(self) -> u32 {
-        match self {
-            Kind::Relation => right::RELATION,
-            Kind::Sequence => right::SEQUENCE,
-            Kind::Column => right::COLUMN,
-            Kind::Database => right::DATABASE,
-            Kind::Schema => right::SCHEMA,
-            Kind::Type | Kind::Language => right::USAGE,
-            Kind::Function => right::EXECUTE,
-        }
-    }
-
-    /// What such a thing of this owner is born with.
-    pub fn defaults(self, owner: Oid) -> Vec<AclItem> {
-        let (public, own) = match self {
-            Kind::Column => (0, 0),
-            Kind::Database => (right::TEMPORARY | right::CONNECT, self.all()),
-            Kind::Type | Kind::Language | Kind::Function => (self.all(), self.all()),
-            Kind::Relation | Kind::Sequence | Kind::Schema => (0, self.all()),
-        };
-        let item = |grantee: Oid, rights: u32| AclItem {
-            grantee,
-            grantor: owner,
-            rights,
-        };
-        let items = [item(Oid::NONE, public), item(owner, own)];
-        items.into_iter().filter(|i| i.rights != 0).collect()
-    }
-
-    /// What messages call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Relation => "table",
-            Kind::Sequence => "sequence",
-            Kind::Column => "column",
-            Kind::Database => "database",
-            Kind::Schema => "schema",
-            Kind::Type => "type",
-            Kind::Function => "function",
-            Kind::Language => "language",
-        }
-    }
+/// A grant as it is written, roles by their names.
+pub fn item_text(catalog: &Catalog, item: &AclItem) -> String {
+    let name = |role: Oid| match catalog.role(role) {
+        _ if role == Oid::NONE => String::new(),
+        Some(def) => def.name.clone(),
+        None => role.to_string(),
+    };
+    let named = NamedItem {
+        grantee: name(item.grantee),
+        rights: item.rights,
+        grantor: Some(name(item.grantor)),
+    };
+    named.text()
 }
 
 impl Relation {
@@ -256,7 +107,7 @@ impl Catalog {
 
     /// The grants that a relation is born with.
     pub fn relation_acl_born(&self, relation: &Relation) -> Vec<AclItem> {
-        let mut items = relation.acl_kind().defaults(relation.owner(self));
+        let mut items = defaults(relation.acl_kind(), relation.owner(self));
         if let Relation::Virtual(table) = relation
             && !CONFIDENTIAL.contains(&table.name)
         {
@@ -290,7 +141,7 @@ impl Catalog {
     /// The grants that a schema is born with.
     pub fn schema_acl_born(&self, schema: Oid) -> Vec<AclItem> {
         let owner = self.schema(schema).map_or(Oid::NONE, |s| s.owner);
-        let mut items = Kind::Schema.defaults(owner);
+        let mut items = defaults(Kind::Schema, owner);
         if Catalog::is_open_schema(schema) {
             items.push(AclItem {
                 grantee: Oid::NONE,
@@ -306,7 +157,7 @@ impl Catalog {
             Some(def) => def.items.clone(),
             None => {
                 let owner = self.database(database).map_or(Oid::NONE, |d| d.owner);
-                Kind::Database.defaults(owner)
+                defaults(Kind::Database, owner)
             }
         }
     }
@@ -315,7 +166,7 @@ impl Catalog {
     pub fn type_acl(&self, ty: Oid, owner: Oid) -> Vec<AclItem> {
         match self.stored_acl(builtin::class::TYPE, ty, 0) {
             Some(def) => def.items.clone(),
-            None => Kind::Type.defaults(owner),
+            None => defaults(Kind::Type, owner),
         }
     }
 
@@ -446,7 +297,7 @@ impl Catalog {
     pub fn routine_acl(&self, routine: &RoutineDef) -> Vec<AclItem> {
         match self.stored_acl(builtin::class::PROCEDURE, routine.oid, 0) {
             Some(def) => def.items.clone(),
-            None => Kind::Function.defaults(routine.owner),
+            None => defaults(Kind::Function, routine.owner),
         }
     }
 
@@ -481,7 +332,7 @@ impl Catalog {
         let local = self
             .default_acl(owner, schema, letter)
             .filter(|_| schema != Oid::NONE);
-        let born = kind.defaults(owner);
+        let born = defaults(kind, owner);
         let base = global.map_or_else(|| born.clone(), |def| def.items.clone());
         let items = match local {
             None => base,

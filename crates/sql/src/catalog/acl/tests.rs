@@ -29,7 +29,7 @@ const WITH_OPTION: u32 = right::SELECT | right::options(right::SELECT);
 #[test]
 fn a_grant_option_that_goes_takes_along_what_came_from_it() {
     let catalog = catalog();
-    let mut items = Kind::Relation.defaults(OWNER);
+    let mut items = defaults(Kind::Relation, OWNER);
     for new in [item(BOB, OWNER, WITH_OPTION), item(CAROL, BOB, WITH_OPTION)] {
         items = updated(&catalog, &items, Update::Grant(new), OWNER).expect("granted");
     }
@@ -45,7 +45,7 @@ fn a_grant_option_that_goes_takes_along_what_came_from_it() {
     assert_eq!(error.message(), "dependent privileges exist");
     let cascade = Update::Revoke(gone, Revoke::Cascade);
     let items = updated(&catalog, &items, cascade, OWNER).expect("revoked");
-    assert_eq!(items, Kind::Relation.defaults(OWNER));
+    assert_eq!(items, defaults(Kind::Relation, OWNER));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::catalog::{
 };
 use crate::command::{AlterTable, NewColumn, SequenceOptions, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
-use crate::func::{CastContext, Volatility, find_cast, functions_named};
+use throng_values::func::{CastContext, Volatility, find_cast, functions_named};
 
 /// What an ALTER TABLE does to the rows, gathered so that they are copied once.
 pub(super) struct Rows {

@@ -7,7 +7,6 @@ use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result, oid};
 
 use super::{Run, Work};
-use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
@@ -17,6 +16,7 @@ use crate::command::{
     Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,
     SequenceOptions, Target, TargetKind,
 };
+use throng_values::acl::Kind;
 
 pub(super) fn exists(name: &str) -> Error {
     Error::new(
@@ -456,7 +456,7 @@ impl Run<'_> {
         };
         for attnum in key {
             let ty = table.column(*attnum).ty.oid;
-            if crate::func::resolve_operator("<", Some(ty), ty).is_err() {
+            if throng_values::func::resolve_operator("<", Some(ty), ty).is_err() {
                 let message = format!(
                     "data type {} has no default operator class for access method \"btree\"",
                     type_name(ty)
@@ -617,7 +617,7 @@ impl Run<'_> {
         };
         for (attnum, other) in key.iter().zip(&ref_columns) {
             let (a, b) = (table.column(*attnum), target.column(*other));
-            let fits = crate::func::resolve_operator("=", Some(b.ty.oid), a.ty.oid)
+            let fits = throng_values::func::resolve_operator("=", Some(b.ty.oid), a.ty.oid)
                 .is_ok_and(|op| op.ret == oid::BOOL);
             if !fits {
                 let message = format!("foreign key constraint \"{name}\" cannot be implemented");

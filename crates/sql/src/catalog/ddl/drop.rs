@@ -13,7 +13,7 @@ use throng_types::{Error, Oid, Result};
 use super::{Run, Work};
 use crate::catalog::{ConstraintDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
 use crate::command::{Target, TargetKind};
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
 
 /// What a drop takes along.
 #[derive(Default)]

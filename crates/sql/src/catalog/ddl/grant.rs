@@ -6,9 +6,10 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::catalog::acl::{self, Kind, Revoke, Update, right};
+use crate::catalog::acl::{self, Revoke, Update};
 use crate::catalog::{AclItem, DefaultPrivilegesDef, PrivilegesDef, Relation, TableDef, builtin};
 use crate::command::{AlterDefaultPrivileges, Grant, Granted};
+use throng_values::acl::{Kind, right};
 
 /// A thing whose grants are changed.
 struct Subject {
@@ -372,7 +373,7 @@ impl Run<'_> {
         letter: u8,
     ) -> Result<()> {
         let born = match schema {
-            Oid::NONE => alter.kind.defaults(role),
+            Oid::NONE => acl::defaults(alter.kind, role),
             _ => vec![],
         };
         let old = self.catalog().default_acl(role, schema, letter);

@@ -36,8 +36,8 @@ use throng_types::{Error, FileId, Oid, Result};
 use super::{Catalog, CatalogEdit, CommentDef, Object, SchemaDef, TableDef, builtin};
 use crate::command::{Ddl, DomainTest, EnumChange, Target, TargetKind};
 use crate::expr::Expr;
-use crate::func::EvalContext;
 use crate::query::BoundQuery;
+use throng_values::func::EvalContext;
 
 /// What definitions need from the engine.
 pub trait DdlHost {

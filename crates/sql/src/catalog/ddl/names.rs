@@ -4,7 +4,7 @@ use throng_types::Oid;
 
 use super::Run;
 use crate::catalog::{Catalog, RoutineKind};
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
 
 /// `name1_name2_label`, cut to what fits by shortening the longer of the first two.
 pub(in crate::catalog) fn object_name(name1: &str, name2: &str, label: &str) -> String {

@@ -6,10 +6,11 @@ use throng_types::{Error, Oid, Result};
 
 use super::Run;
 use super::grant::column_name;
-use crate::catalog::acl::{self, Revoke, Update, right};
+use crate::catalog::acl::{self, Revoke, Update};
 use crate::catalog::{AclItem, Catalog, Object, builtin};
 use crate::command::{RoutineWord, Target, TargetKind};
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
+use throng_values::acl::right;
 
 /// Whose an object is, and what. Indexes and constraints are their tables'.
 fn owner_and_kind(object: &Object) -> Option<(Oid, TargetKind)> {

@@ -6,10 +6,10 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
 use crate::catalog::{ConstraintKind, IndexDef, RoutineDef};
 use crate::command::RoutineAttributes;
+use throng_values::acl::Kind;
 
 impl Run<'_> {
     pub(super) fn create_routine(

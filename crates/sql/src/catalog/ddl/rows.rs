@@ -5,9 +5,9 @@ use throng_types::{Error, Oid, Result};
 
 use super::alter::Rows;
 use super::{Run, Work};
-use crate::catalog::acl::right;
 use crate::catalog::{IndexDef, Relation, StatsDef, TableDef};
 use crate::expr::Expr;
+use throng_values::acl::right;
 
 /// The expression with some of its slots replaced.
 pub(super) fn slots_replaced(mut expr: Expr, f: &mut dyn FnMut(u32) -> Option<Expr>) -> Expr {

@@ -12,7 +12,7 @@ use crate::bind;
 use crate::catalog::partition::columns_in_child;
 use crate::catalog::{Catalog, Enabled, TableDef, TriggerCondition, TriggerDef};
 use crate::command::EnableTriggers;
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
 
 fn exists_already(name: &str, relation: &str) -> Error {
     let message = format!("trigger \"{name}\" for relation \"{relation}\" already exists");

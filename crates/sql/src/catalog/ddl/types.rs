@@ -7,10 +7,10 @@ use throng_types::sqltype::{element_of, made};
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
-use crate::catalog::acl::Kind;
 use crate::catalog::{ConstraintDef, ConstraintKind, EnumLabel, Object, TypeDef, builtin};
 use crate::command::{AlterDomain, EnumChange};
-use crate::io::scalar::NAME_LIMIT;
+use throng_values::acl::Kind;
+use throng_values::io::scalar::NAME_LIMIT;
 
 #[cold]
 fn label_exists(label: &str) -> Error {
@@ -326,7 +326,7 @@ impl Run<'_> {
 
 /// Whether a symbol is this name, quoted or not.
 fn named(symbol: &str, name: &str) -> bool {
-    symbol == name || symbol == throng_syntax::parse::quote_ident(name)
+    symbol == name || symbol == throng_types::lexical::quote_ident(name)
 }
 
 /// A place for a new value at index `at`: after the last, before the first, or halfway between its

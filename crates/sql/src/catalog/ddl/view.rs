@@ -7,10 +7,10 @@ use throng_types::{Error, Oid, Result};
 
 use super::Run;
 use crate::bind;
-use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
 use crate::catalog::{Catalog, CheckOption, Relation, ViewDef, ViewDefault, ViewUse};
 use crate::command::{AlterTable, CreateView, Target, TargetKind};
+use throng_values::acl::Kind;
 
 /// Whether a query bound over one relation means the same over the other, which has its oid.
 fn reads_the_same(bound: &Relation, now: &Relation) -> bool {

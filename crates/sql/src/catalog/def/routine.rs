@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 pub use throng_syntax::vocabulary::{ArgMode, RoutineKind};
 use throng_types::sqltype::made;
-use throng_types::{Oid, SqlType, oid};
+use throng_types::{Oid, SqlType};
+use throng_values::func::is_polymorphic;
 
 use super::{ViewUse, id};
-use crate::func::Volatility;
+use throng_values::func::Volatility;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArgDef {
@@ -141,18 +142,4 @@ impl RoutineDef {
     pub fn is_polymorphic(&self) -> bool {
         self.args.iter().any(|a| is_polymorphic(a.ty)) || is_polymorphic(self.ret)
     }
-}
-
-/// A type that stands for whatever a call gives.
-pub fn is_polymorphic(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANYELEMENT
-            | oid::ANYARRAY
-            | oid::ANYNONARRAY
-            | oid::ANYENUM
-            | oid::ANYCOMPATIBLE
-            | oid::ANYCOMPATIBLEARRAY
-            | oid::ANYCOMPATIBLENONARRAY
-    )
 }

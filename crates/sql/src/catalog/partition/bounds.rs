@@ -14,8 +14,8 @@ use throng_types::{Error, Oid, Result, SqlType};
 
 use super::{Edge, Keys, Partitions, Range};
 use crate::catalog::{Catalog, Map, TableDef};
-use crate::func::EvalContext;
 use crate::route::Tree;
+use throng_values::func::EvalContext;
 
 type Ordered<K, V> = imbl::GenericOrdMap<K, V, imbl::shared_ptr::DefaultSharedPtr>;
 

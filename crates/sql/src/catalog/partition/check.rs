@@ -6,8 +6,8 @@ use throng_types::{Error, Oid, Result, SqlType};
 use super::bounds::Bounds;
 use super::{Edge, Keys, PartitionBound, RangeEnd};
 use crate::catalog::{Catalog, TableDef};
-use crate::func::EvalContext;
-use throng_syntax::parse::quote_literal;
+use throng_types::lexical::quote_literal;
+use throng_values::func::EvalContext;
 
 /// What of a bound is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

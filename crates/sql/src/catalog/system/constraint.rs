@@ -9,7 +9,7 @@ use crate::catalog::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage,
     TableDef, TypeDef, ViewDef, builtin,
 };
-use crate::func::operators_named;
+use throng_values::func::operators_named;
 
 /// Attribute numbers as an `int2[]`.
 fn numbers(columns: &[u16]) -> Datum {

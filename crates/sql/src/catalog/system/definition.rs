@@ -8,7 +8,7 @@ use crate::catalog::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
     builtin,
 };
-use throng_syntax::parse::{quote_ident, quote_literal};
+use throng_types::lexical::{quote_ident, quote_literal};
 
 /// A constraint, default or rule that has no object of its own, made a number: no oid is given out
 /// from there on. Two columns share one only where their tables' oids are 2^19 apart.

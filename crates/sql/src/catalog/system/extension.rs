@@ -2,6 +2,7 @@
 //! a dump leaves its members out.
 
 use throng_types::{Datum, Oid};
+use throng_values::extension::{DESCRIPTION, NAME, VERSION};
 
 use super::constraint::dependency;
 use super::user_routine::PLPGSQL;
@@ -19,9 +20,6 @@ pub(super) const HANDLERS: [(u32, &str); 3] = [
     (13598, "plpgsql_inline_handler"),
     (13599, "plpgsql_validator"),
 ];
-pub const NAME: &str = "plpgsql";
-pub const VERSION: &str = "1.0";
-pub const DESCRIPTION: &str = "PL/pgSQL procedural language";
 
 pub(super) fn pg_extension(_: &Catalog, _: &dyn SystemState) -> Rows {
     vec![row![

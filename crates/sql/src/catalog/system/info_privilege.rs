@@ -5,8 +5,9 @@ use throng_types::{Datum, Oid};
 use super::info_relation::{catalog_name, schema_name, yes};
 use super::view::role_name;
 use super::{Rows, SystemState, all, row, types};
-use crate::catalog::acl::{self, right};
+use crate::catalog::acl;
 use crate::catalog::{AclItem, Catalog, Relation, Through, builtin};
+use throng_values::acl::right;
 
 /// Memberships of the roles picked: member, role, whether it may be granted on.
 fn memberships(catalog: &Catalog, members: &[Oid]) -> Rows {

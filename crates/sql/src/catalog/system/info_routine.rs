@@ -9,7 +9,7 @@ use super::info_relation::{Sparse, catalog_name, type_name, yes};
 use super::routine::{Procedure, procedures};
 use super::{Rows, SystemState, row};
 use crate::catalog::{ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
-use crate::func::Volatility;
+use throng_values::func::Volatility;
 
 /// A name that tells overloads apart.
 fn specific_name(procedure: &Procedure) -> String {

@@ -4,7 +4,7 @@ use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
 use crate::catalog::{Catalog, builtin};
-use crate::func::{FAMILIES, Operator, Strategy};
+use throng_values::func::{FAMILIES, Operator, Strategy};
 
 /// A B-tree operator class.
 struct Class {

@@ -7,7 +7,7 @@ use super::{Rows, SystemState, operator_class, relation, row};
 use crate::catalog::partition::check::{end_text, value_text};
 use crate::catalog::partition::{PartitionBound, PartitionKey, RangeEnd};
 use crate::catalog::{Catalog, TableDef};
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
 
 pub(super) fn pg_inherits(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();

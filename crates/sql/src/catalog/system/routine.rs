@@ -1,6 +1,6 @@
 //! What computes: `pg_proc`, `pg_operator`, `pg_aggregate`, `pg_cast`, `pg_language`, `pg_am`.
 //!
-//! The rows are those of [`crate::func`]'s tables, with the functions behind operators and types
+//! The rows are those of [`throng_values::func`]'s tables, with the functions behind operators and types
 //! that cannot be called by name here but are referred to.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use throng_types::{Array, Datum, Oid, oid};
 
 use super::{Rows, SystemState, extension, operator_class, row, types, user_routine};
 use crate::catalog::{Catalog, builtin};
-use crate::func::{
+use throng_values::func::{
     AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
     WindowFunction, datetime::make,
 };
@@ -273,7 +273,7 @@ pub(super) fn pg_proc(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 
 pub(super) fn pg_operator(_: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |o: &Operator| {
-        let equality = o.strategy == Some(crate::func::Strategy::Equal);
+        let equality = o.strategy == Some(throng_values::func::Strategy::Equal);
         let prefix = o.left == Oid::NONE;
         row![
             o.oid,

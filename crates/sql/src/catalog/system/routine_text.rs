@@ -4,8 +4,8 @@ use throng_types::sqltype::type_name;
 use throng_types::{Oid, oid};
 
 use super::routine::{Procedure, procedure};
-use crate::func::{Volatility, function_by_oid, named};
-use throng_syntax::parse::{quote_ident, quote_literal};
+use throng_types::lexical::{quote_ident, quote_literal};
+use throng_values::func::{Volatility, function_by_oid, named};
 
 /// An argument's name and a space; nothing where it has none.
 fn name_of(name: &str) -> String {

@@ -6,7 +6,7 @@ use throng_types::{Oid, oid};
 
 use crate::catalog::builtin::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::catalog::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, builtin};
-use crate::func::Volatility;
+use throng_values::func::Volatility;
 
 type Arg = (ArgMode, &'static str, Oid);
 

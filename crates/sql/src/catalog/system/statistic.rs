@@ -6,9 +6,9 @@ use throng_types::{Datum, Oid, oid};
 
 use super::view::schema_name;
 use super::{Rows, SystemState, relation, row};
-use crate::catalog::acl::right;
 use crate::catalog::{Catalog, ColumnDef, ColumnStats, Relation, TableDef};
-use crate::func::{Strategy, operators_named};
+use throng_values::acl::right;
+use throng_values::func::{Strategy, operators_named};
 
 /// What is known of a column.
 struct Analyzed<'c> {

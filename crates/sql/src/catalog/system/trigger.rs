@@ -10,8 +10,8 @@ use crate::catalog::builtin::class;
 use crate::catalog::{
     Catalog, ConstraintDef, FkAction, Relation, TableDef, TriggerDef, builtin, fires,
 };
-use crate::func::function_by_oid;
-use throng_syntax::parse::{quote_ident, quote_literal};
+use throng_types::lexical::{quote_ident, quote_literal};
+use throng_values::func::function_by_oid;
 
 /// How a definition is written.
 pub struct Written<'a> {

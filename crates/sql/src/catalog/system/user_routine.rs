@@ -6,9 +6,9 @@ use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, row};
 use crate::catalog::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
-use crate::func::Volatility;
-use crate::settings::{self, value::split_names};
-use throng_syntax::parse::{quote_ident, quote_literal};
+use throng_types::lexical::{quote_ident, quote_literal};
+use throng_values::func::Volatility;
+use throng_values::settings::{self, value::split_names};
 
 /// The language SQL, as `pg_language` numbers it.
 pub(super) const SQL: Oid = Oid(14);

@@ -4,7 +4,7 @@ use throng_types::Interval;
 
 use super::{Rows, SystemState, row};
 use crate::catalog::Catalog;
-use crate::io::{Zone, zone};
+use throng_values::io::{Zone, zone};
 
 fn seconds(east: i32) -> Interval {
     Interval {

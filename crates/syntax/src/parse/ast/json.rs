@@ -1,7 +1,7 @@
 //! SQL/JSON as it is written.
 
 use super::{Call, Expr, Pos, Query, TypeName};
-pub use crate::vocabulary::{JsonKind, JsonPathOp, Wrapper};
+pub use throng_types::vocabulary::{JsonKind, JsonPathOp, Wrapper};
 
 /// `FORMAT JSON [ENCODING …]`
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Functions and procedures that users make, as written.
 
 use super::{Expr, Name, ObjectChange, Parsed, Pos, Source, TypeName};
-pub use crate::vocabulary::Volatility;
 pub use crate::vocabulary::{ArgMode, RoutineKind};
+pub use throng_types::vocabulary::Volatility;
 
 /// `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@
 use throng_buffer::PoolStats;
 use throng_observe::{PresentWait, Scope, WaitEvent, WaitRow};
 use throng_sql::catalog::system::HolderInfo;
-use throng_sql::settings::Id;
+use throng_values::settings::Id;
 
 use crate::session::answers::eval_host::SessionHost;
 

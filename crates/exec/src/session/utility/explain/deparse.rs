@@ -3,15 +3,15 @@
 
 use throng_sql::catalog::{TableDef, VirtualTable};
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
-use throng_sql::func::sqljson::{self, Spec};
-use throng_sql::func::written;
-use throng_sql::io::scalar;
 use throng_sql::plan::{AggregateNode, WindowNode};
 use throng_sql::query::JoinKind;
 use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
-use throng_syntax::parse::quote_ident;
+use throng_types::lexical::quote_ident;
 use throng_types::sqltype::format_type;
 use throng_types::{Datum, interrupt};
+use throng_values::func::sqljson::{self, Spec};
+use throng_values::func::written;
+use throng_values::io::scalar;
 
 /// The names of a row's columns.
 pub(super) struct Names(Vec<String>);

@@ -1,0 +1,880 @@
+//! Choosing among overloads, and common types: chapter 10 of PostgreSQL's manual.
+//!
+//! An untyped literal or parameter has type `unknown` here. The steps, for functions and operators
+//! alike:
+//! 1. An exact match of all types wins. (For an operator, an unknown operand is first taken to be
+//!    of the other one's type.)
+//! 2. Candidates that the arguments cannot be implicitly coerced to are dropped; unknown goes
+//!    everywhere.
+//! 3. Most exact matches win; then most exact or preferred ones.
+//! 4. Unknown positions choose a category (string if any candidate has it, else the one all agree
+//!    on), preferring preferred types.
+//! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
+
+use super::cast::{CastContext, find_cast};
+use super::{
+    Aggregate, Function, Operator, WindowFunction, aggregates_named, functions_named, named,
+    operators_named, windows_named,
+};
+use throng_types::error::state;
+use throng_types::sqltype::{array_of, element_of, made, type_info, type_name};
+use throng_types::{Error, Oid, Result, oid};
+
+/// What a call turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Callee {
+    Scalar(&'static Function),
+    /// Returns rows.
+    Set(&'static Function),
+    /// Made by a user: its place among those given.
+    Routine(usize),
+    Aggregate(&'static Aggregate),
+    Window(&'static WindowFunction),
+}
+
+/// A call with its overload chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    pub callee: Callee,
+    /// What each given argument must be cast to, polymorphic types made actual. `"any"` arguments
+    /// keep their own type.
+    pub arg_types: Vec<Oid>,
+    /// The same as they are declared.
+    pub declared: Vec<Oid>,
+    /// Where each parameter comes from; empty: from the arguments as they are given.
+    pub fill: Vec<Filler>,
+    pub ret: Oid,
+    /// From this argument on they fill the variadic parameter, spread out (the function takes them
+    /// so).
+    pub variadic_from: Option<usize>,
+}
+
+/// Where a parameter's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filler {
+    Given(usize),
+    /// The default of this parameter.
+    Default(usize),
+}
+
+/// A call as it is written.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    pub name: &'a str,
+    pub args: &'a [Oid],
+    /// Those given by name, which are the last, by their places.
+    pub names: &'a [(usize, String)],
+    /// VARIADIC before the last.
+    pub variadic: bool,
+    /// Users' functions of that name.
+    pub routines: &'a [Signature],
+    /// The place of `pg_catalog` in the path; none: built-in ones are not asked for.
+    pub builtin: Option<usize>,
+}
+
+/// A function that a user made, as the choice among overloads needs it.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Its schema's place in the search path.
+    pub rank: usize,
+    /// The types of the arguments that a call gives, and their names.
+    pub types: Vec<Oid>,
+    pub names: Vec<String>,
+    /// How many of the last may be left out.
+    pub defaults: usize,
+    /// The last takes any number of values.
+    pub is_variadic: bool,
+    pub ret: Oid,
+}
+
+/// An operator chosen, with what its operands must be cast to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResolvedOperator {
+    pub operator: &'static Operator,
+    /// None for a prefix operator.
+    pub left: Oid,
+    pub right: Oid,
+    pub ret: Oid,
+}
+
+/// A type that stands for whatever a call gives.
+pub fn is_polymorphic(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANYELEMENT
+            | oid::ANYARRAY
+            | oid::ANYNONARRAY
+            | oid::ANYENUM
+            | oid::ANYCOMPATIBLE
+            | oid::ANYCOMPATIBLEARRAY
+            | oid::ANYCOMPATIBLENONARRAY
+    )
+}
+
+fn category(ty: Oid) -> u8 {
+    type_info(ty).map_or(b'X', |t| t.category)
+}
+fn is_preferred(ty: Oid) -> bool {
+    type_info(ty).is_some_and(|t| t.preferred)
+}
+fn is_array(ty: Oid) -> bool {
+    type_info(ty).is_some_and(|t| t.is_array())
+}
+
+/// May a value of one type be given where the other is wanted, in this context?
+pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
+    if from == to || from == oid::UNKNOWN {
+        return true;
+    }
+    match to {
+        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
+        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => element_of(from).is_some(),
+        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
+        oid::ANYENUM => made::is_enum(from),
+        oid::RECORD if made::is_composite(from) => true,
+        // Whether its fields fit is seen when it is made one.
+        to if from == oid::RECORD && made::is_composite(to) => true,
+        _ => find_cast(from, to, context).is_some(),
+    }
+}
+
+/// One way to call a name with so many arguments.
+struct Candidate<T> {
+    /// For each given argument.
+    args: Vec<Oid>,
+    variadic_from: Option<usize>,
+    item: T,
+    fill: Vec<Filler>,
+    /// Its schema's place in the search path.
+    rank: usize,
+    /// How many parameters have their defaults.
+    defaulted: usize,
+}
+
+impl<T> Candidate<T> {
+    fn plain(args: Vec<Oid>, variadic_from: Option<usize>, item: T) -> Candidate<T> {
+        Candidate {
+            args,
+            variadic_from,
+            item,
+            fill: vec![],
+            rank: 0,
+            defaulted: 0,
+        }
+    }
+}
+
+/// The parameters of a function for matching: their types, names (where any are given by name) and
+/// how many have defaults.
+struct Parameters<'a> {
+    types: &'a [Oid],
+    names: &'a dyn Fn(usize) -> Option<&'a str>,
+    defaults: usize,
+}
+
+/// Which parameter each argument is, in mixed notation too; None where that does not fit.
+fn matched(params: &Parameters<'_>, given: &Given<'_>) -> Option<(Vec<Oid>, Vec<Filler>)> {
+    let (count, n) = (params.types.len(), given.args.len());
+    if n > count {
+        return None;
+    }
+    let mut slots: Vec<Option<usize>> = vec![None; count];
+    let mut places = Vec::with_capacity(n);
+    for i in 0..n {
+        let name = given.names.iter().find(|(at, _)| *at == i);
+        let place = match name {
+            None => i,
+            Some((_, name)) => {
+                (0..count).find(|place| (params.names)(*place) == Some(name.as_str()))?
+            }
+        };
+        if slots[place].replace(i).is_some() {
+            return None;
+        }
+        places.push(params.types[place]);
+    }
+    let first_default = count - params.defaults;
+    let fill = slots
+        .into_iter()
+        .enumerate()
+        .map(|(place, slot)| match slot {
+            Some(i) => Some(Filler::Given(i)),
+            None => (place >= first_default).then_some(Filler::Default(place)),
+        });
+    Some((places, fill.collect::<Option<Vec<_>>>()?))
+}
+
+fn routine_candidate(
+    place: usize,
+    routine: &Signature,
+    given: &Given<'_>,
+) -> Option<Candidate<Callee>> {
+    let Signature { rank, types, .. } = routine;
+    let (rank, item) = (*rank, Callee::Routine(place));
+    let variadic = routine.is_variadic;
+    if given.variadic && !variadic {
+        return None;
+    }
+    if variadic && !given.variadic {
+        if !given.names.is_empty() {
+            return None;
+        }
+        if given.args.len() >= types.len() {
+            let fixed = types.len() - 1;
+            let element = polymorphic_element(types[fixed]).or_else(|| element_of(types[fixed]))?;
+            let mut args = types[..fixed].to_vec();
+            args.resize(given.args.len(), element);
+            return Some(Candidate {
+                rank,
+                ..Candidate::plain(args, Some(fixed), item)
+            });
+        }
+    }
+    let params = Parameters {
+        types,
+        names: &|place| routine.names.get(place).map(String::as_str),
+        defaults: routine.defaults,
+    };
+    let (args, fill) = matched(&params, given)?;
+    Some(Candidate {
+        rank,
+        defaulted: types.len() - args.len(),
+        fill,
+        ..Candidate::plain(args, None, item)
+    })
+}
+
+/// What an array of any type is an array of.
+fn polymorphic_element(array: Oid) -> Option<Oid> {
+    match array {
+        oid::ANYARRAY => Some(oid::ANYELEMENT),
+        oid::ANYCOMPATIBLEARRAY => Some(oid::ANYCOMPATIBLE),
+        _ => None,
+    }
+}
+
+/// A built-in function for a call with names or with VARIADIC.
+fn unusual_candidate(f: &'static Function, given: &Given<'_>) -> Option<Candidate<Callee>> {
+    let item = match f.returns_set() {
+        true => Callee::Set(f),
+        false => Callee::Scalar(f),
+    };
+    let mut types = f.args.to_vec();
+    if given.variadic {
+        if f.variadic == Oid::NONE {
+            return None;
+        }
+        let last = types.last_mut()?;
+        *last = match f.variadic {
+            oid::ANY => oid::ANY,
+            element => array_of(element)?,
+        };
+    } else if f.variadic != Oid::NONE {
+        return None;
+    }
+    let names = named::arguments(f.oid);
+    let params = Parameters {
+        types: &types,
+        names: &|place| names.get(place).copied(),
+        defaults: f.defaults.into(),
+    };
+    let (args, fill) = matched(&params, given)?;
+    // What is left out at the end, such a function does without.
+    let given_last = fill
+        .iter()
+        .rposition(|f| matches!(f, Filler::Given(_)))
+        .map_or(0, |i| i + 1);
+    Some(Candidate {
+        defaulted: fill.len() - args.len(),
+        fill: fill[..given_last].to_vec(),
+        ..Candidate::plain(args, None, item)
+    })
+}
+
+/// Of candidates that take the same types only one stays: the first in the path, then the one that
+/// needs nothing added. None: there is no telling between some.
+fn without_doubles<T>(candidates: Vec<Candidate<T>>) -> Vec<Candidate<T>> {
+    let mut kept: Vec<Candidate<T>> = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let rival = kept.iter().position(|k| k.args == candidate.args);
+        let Some(rival) = rival else {
+            kept.push(candidate);
+            continue;
+        };
+        let key = |c: &Candidate<T>| (c.rank, c.variadic_from.is_some(), c.defaulted > 0);
+        if key(&candidate) < key(&kept[rival]) {
+            kept[rival] = candidate;
+        } else if key(&candidate) == key(&kept[rival]) {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+/// The parameter types for a call with `n` arguments, and from where they are variadic; None where
+/// the count does not fit.
+fn spread(
+    args: &[Oid],
+    variadic: Oid,
+    defaults: usize,
+    n: usize,
+) -> Option<(Vec<Oid>, Option<usize>)> {
+    if variadic == Oid::NONE {
+        return (n <= args.len() && n + defaults >= args.len()).then(|| (args[..n].to_vec(), None));
+    }
+    let fixed = args.len() - 1;
+    if n <= fixed {
+        return None;
+    }
+    let mut spread = args[..fixed].to_vec();
+    spread.resize(n, variadic);
+    Some((spread, Some(fixed)))
+}
+
+/// Chooses the built-in function or aggregate that `name(args)` calls. 42883 where there is none,
+/// 42725 where it is not clear.
+pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
+    resolve_call(&Given {
+        name,
+        args,
+        names: &[],
+        variadic: false,
+        routines: &[],
+        builtin: Some(0),
+    })
+}
+
+/// The built-in candidates of a call.
+fn builtin_candidates(given: &Given<'_>, candidates: &mut Vec<Candidate<Callee>>) {
+    let Given { name, args, .. } = *given;
+    let unusual = given.variadic || !given.names.is_empty();
+    for f in functions_named(name) {
+        if unusual {
+            candidates.extend(unusual_candidate(f, given));
+        } else if let Some((types, variadic_from)) =
+            spread(f.args, f.variadic, f.defaults.into(), args.len())
+        {
+            let item = if f.returns_set() {
+                Callee::Set(f)
+            } else {
+                Callee::Scalar(f)
+            };
+            candidates.push(Candidate::plain(types, variadic_from, item));
+        }
+    }
+    if unusual {
+        return;
+    }
+    for w in windows_named(name) {
+        if w.args.len() == args.len() {
+            candidates.push(Candidate::plain(w.args.to_vec(), None, Callee::Window(w)));
+        }
+    }
+    for a in aggregates_named(name) {
+        if let Some((types, variadic_from)) = spread(a.args, a.variadic, 0, args.len()) {
+            candidates.push(Candidate::plain(types, variadic_from, Callee::Aggregate(a)));
+        }
+    }
+}
+
+/// Chooses what a call calls. 42883 where there is nothing, 42725 where it is not clear.
+pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
+    let Given { name, args, .. } = *given;
+    let mut candidates = Vec::new();
+    if let Some(rank) = given.builtin {
+        builtin_candidates(given, &mut candidates);
+        candidates.iter_mut().for_each(|c| c.rank = rank);
+    }
+    if !given.routines.is_empty() {
+        let routines = given.routines.iter().enumerate();
+        candidates.extend(routines.filter_map(|(place, r)| routine_candidate(place, r, given)));
+        candidates = without_doubles(candidates);
+    }
+    let undefined = || {
+        Error::new(
+            state::UNDEFINED_FUNCTION,
+            format!("function {} does not exist", call_signature(given)),
+        )
+        .hint(
+            "No function matches the given name and argument types. You might need to add explicit type casts.",
+        )
+    };
+    let ambiguous = || {
+        Error::new(
+            state::AMBIGUOUS_FUNCTION,
+            format!("function {} is not unique", call_signature(given)),
+        )
+        .hint(
+            "Could not choose a best candidate function. You might need to add explicit type casts.",
+        )
+    };
+    // A variadic form that spreads to the same types gives way to a plain one.
+    let exact = candidates
+        .iter()
+        .position(|c| c.args == args && c.variadic_from.is_none());
+    let exact = exact.or_else(|| candidates.iter().position(|c| c.args == args));
+    let index = match exact {
+        Some(index) => index,
+        None => match choose(&candidates, args) {
+            Choice::One(index) => index,
+            Choice::None => return Err(undefined()),
+            Choice::Many => return Err(ambiguous()),
+        },
+    };
+    let is_routine = |c: &Candidate<Callee>| matches!(c.item, Callee::Routine(_));
+    let twice = |c: &Candidate<Callee>| c.args == candidates[index].args && is_routine(c);
+    if is_routine(&candidates[index]) && candidates.iter().filter(|c| twice(c)).count() > 1 {
+        return Err(ambiguous());
+    }
+    let chosen = candidates.swap_remove(index);
+    let ret = match &chosen.item {
+        Callee::Scalar(f) | Callee::Set(f) => f.ret,
+        Callee::Aggregate(a) => a.ret,
+        Callee::Window(w) => w.ret,
+        Callee::Routine(place) => given.routines[*place].ret,
+    };
+    let declared = chosen.args;
+    let mut arg_types = declared.clone();
+    let ends_in_array = |args: &[Oid]| {
+        args.last()
+            .is_some_and(|&a| a == oid::UNKNOWN || is_array(a))
+    };
+    if given.variadic && declared.last() == Some(&oid::ANY) && !ends_in_array(args) {
+        let message = "VARIADIC argument must be an array";
+        return Err(Error::new(state::DATATYPE_MISMATCH, message));
+    }
+    // JSON of a constant without a type would be a string or the JSON it looks like: it is refused.
+    if name.contains("json") && arg_types == [oid::ANYELEMENT] && args == [oid::UNKNOWN] {
+        return Err(unknown_polymorphic());
+    }
+    let ret = actualize(&mut arg_types, args, ret).ok_or_else(undefined)?;
+    let unknown = match &chosen.item {
+        Callee::Window(w) => w
+            .args
+            .first()
+            .is_some_and(|a| *a == oid::ANYELEMENT && args[0] == oid::UNKNOWN),
+        Callee::Routine(_) => {
+            let family = |&(declared, _): &(&Oid, &Oid)| {
+                is_polymorphic(*declared) && !is_compatible_family(*declared)
+            };
+            let mut members = declared.iter().zip(args).filter(family).peekable();
+            members.peek().is_some() && members.all(|(_, given)| *given == oid::UNKNOWN)
+        }
+        _ => false,
+    };
+    if unknown || ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
+        return Err(unknown_polymorphic());
+    }
+    if COMPARES_ITEMS.contains(&name) {
+        must_be_ordered(name, &declared, &arg_types)?;
+    }
+    Ok(Resolved {
+        callee: chosen.item,
+        arg_types,
+        declared,
+        fill: chosen.fill,
+        ret,
+        variadic_from: chosen.variadic_from,
+    })
+}
+
+/// Functions that compare the items of the arrays given to them.
+const COMPARES_ITEMS: &[&str] = &[
+    "array_eq",
+    "array_ge",
+    "array_gt",
+    "array_le",
+    "array_lt",
+    "array_ne",
+    "array_position",
+    "array_positions",
+    "array_remove",
+    "array_replace",
+    "array_sort",
+    "arraycontained",
+    "arraycontains",
+    "arrayoverlap",
+    "btarraycmp",
+    "max",
+    "min",
+    "width_bucket",
+];
+
+/// 42883 where arrays of any type were asked for, and given are arrays of items that nothing
+/// compares.
+fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
+    for (declared, given) in declared.iter().zip(given) {
+        let any_array = matches!(*declared, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
+        let items = element_of(*given).filter(|_| any_array);
+        if let Some(items @ (oid::JSON | oid::JSONPATH)) = items {
+            let sorts = ["<", "<=", ">", ">=", "max", "min", "width_bucket"].contains(&name);
+            let what = match sorts || name.ends_with("sort") || name.ends_with("cmp") {
+                true => "a comparison function",
+                false => "an equality operator",
+            };
+            let message = format!("could not identify {what} for type {}", type_name(items));
+            return Err(Error::new(state::UNDEFINED_FUNCTION, message));
+        }
+    }
+    Ok(())
+}
+
+fn is_compatible_family(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
+    )
+}
+
+/// What a polymorphic type is in a call that gives these types for parameters declared so.
+pub fn actual_type(ty: Oid, declared: &[Oid], given: &[Oid]) -> Option<Oid> {
+    match is_polymorphic(ty) {
+        true => actualize(&mut declared.to_vec(), given, ty),
+        false => Some(ty),
+    }
+}
+
+/// `name(type, name => type)` for messages.
+fn call_signature(given: &Given<'_>) -> String {
+    let args = given.args.iter().enumerate().map(|(i, &ty)| {
+        let name = given.names.iter().find(|(at, _)| *at == i);
+        match name {
+            Some((_, name)) => format!("{name} => {}", type_name(ty)),
+            None => type_name(ty),
+        }
+    });
+    format!("{}({})", given.name, args.collect::<Vec<_>>().join(", "))
+}
+
+#[cold]
+fn unknown_polymorphic() -> Error {
+    Error::new(
+        state::DATATYPE_MISMATCH,
+        "could not determine polymorphic type because input has type unknown",
+    )
+}
+
+/// Chooses the operator for these operands; `left` is None for a prefix operator.
+pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<ResolvedOperator> {
+    // `<>` has an old spelling.
+    let table_name = if name == "!=" { "<>" } else { name };
+    let operands: Vec<Oid> = left.into_iter().chain([right]).collect();
+    let candidates: Vec<Candidate<&'static Operator>> = operators_named(table_name)
+        .iter()
+        .filter(|o| (o.left == Oid::NONE) == left.is_none())
+        .map(|o| {
+            let args = if left.is_some() {
+                vec![o.left, o.right]
+            } else {
+                vec![o.right]
+            };
+            Candidate::plain(args, None, *o)
+        })
+        .collect();
+    let exact = |types: &[Oid]| candidates.iter().position(|c| c.args == types);
+    let mut found = exact(&operands);
+    if found.is_none() && operands.len() == 2 {
+        found = match (operands[0], operands[1]) {
+            (oid::UNKNOWN, known) if known != oid::UNKNOWN => exact(&[known, known]),
+            (known, oid::UNKNOWN) if known != oid::UNKNOWN => exact(&[known, known]),
+            _ => None,
+        };
+    }
+    let describe = || match left {
+        Some(left) => format!("{} {name} {}", type_name(left), type_name(right)),
+        None => format!("{name} {}", type_name(right)),
+    };
+    let undefined = || {
+        Error::new(
+            state::UNDEFINED_FUNCTION,
+            format!("operator does not exist: {}", describe()),
+        )
+        .hint(if left.is_some() {
+            "No operator matches the given name and argument types. You might need to add explicit type casts."
+        } else {
+            "No operator matches the given name and argument type. You might need to add an explicit type cast."
+        })
+    };
+    let index = match found {
+        Some(index) => index,
+        None => match choose(&candidates, &operands) {
+            Choice::One(index) => index,
+            Choice::None => return Err(undefined()),
+            Choice::Many => {
+                return Err(Error::new(
+                    state::AMBIGUOUS_FUNCTION,
+                    format!("operator is not unique: {}", describe()),
+                )
+                .hint(
+                    "Could not choose a best candidate operator. You might need to add explicit type casts.",
+                ));
+            }
+        },
+    };
+    let operator = candidates[index].item;
+    let mut types = candidates[index].args.clone();
+    let ret = actualize(&mut types, &operands, operator.ret).ok_or_else(undefined)?;
+    if matches!(
+        operator.name,
+        "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&"
+    ) {
+        must_be_ordered(operator.name, &candidates[index].args, &types)?;
+    }
+    let right = types[types.len() - 1];
+    let left = if types.len() == 2 {
+        types[0]
+    } else {
+        Oid::NONE
+    };
+    Ok(ResolvedOperator {
+        operator,
+        left,
+        right,
+        ret,
+    })
+}
+
+enum Choice {
+    None,
+    One(usize),
+    Many,
+}
+
+/// Steps 2 to 5. Gives an index into `candidates`.
+fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
+    // 2. Coercible at all.
+    let mut left: Vec<usize> = (0..candidates.len())
+        .filter(|&i| {
+            let pairs = given.iter().zip(&candidates[i].args);
+            pairs
+                .into_iter()
+                .all(|(&g, &a)| can_coerce(g, a, CastContext::Implicit))
+        })
+        .collect();
+    // A polymorphic candidate must also have one consistent answer.
+    left.retain(|&i| actualize(&mut candidates[i].args.clone(), given, oid::VOID).is_some());
+    match left.len() {
+        0 => return Choice::None,
+        1 => return Choice::One(left[0]),
+        _ => {}
+    }
+    // 3. Most exact matches; then most exact or preferred.
+    let known: Vec<usize> = (0..given.len())
+        .filter(|&p| given[p] != oid::UNKNOWN)
+        .collect();
+    keep_best(&mut left, |i| {
+        known
+            .iter()
+            .filter(|&&p| candidates[i].args[p] == given[p])
+            .count()
+    });
+    if let [one] = left[..] {
+        return Choice::One(one);
+    }
+    keep_best(&mut left, |i| {
+        known
+            .iter()
+            .filter(|&&p| {
+                let want = candidates[i].args[p];
+                want == given[p] || (is_preferred(want) && category(want) == category(given[p]))
+            })
+            .count()
+    });
+    if let [one] = left[..] {
+        return Choice::One(one);
+    }
+    let unknown: Vec<usize> = (0..given.len())
+        .filter(|&p| given[p] == oid::UNKNOWN)
+        .collect();
+    if unknown.is_empty() {
+        return Choice::Many;
+    }
+    // 4. Categories at the unknown positions.
+    let mut chosen: Vec<(usize, u8, bool)> = Vec::new();
+    let mut agreed = true;
+    for &p in &unknown {
+        let options = || left.iter().map(|&i| candidates[i].args[p]);
+        let want = if options().any(|t| category(t) == b'S') {
+            b'S'
+        } else {
+            let first = options().next().map_or(b'X', category);
+            if options().any(|t| category(t) != first) {
+                agreed = false;
+                break;
+            }
+            first
+        };
+        let preferred = options().any(|t| category(t) == want && is_preferred(t));
+        chosen.push((p, want, preferred));
+    }
+    if agreed {
+        let kept: Vec<usize> = left
+            .iter()
+            .copied()
+            .filter(|&i| {
+                chosen.iter().all(|&(p, want, preferred)| {
+                    let t = candidates[i].args[p];
+                    category(t) == want && (!preferred || is_preferred(t))
+                })
+            })
+            .collect();
+        if !kept.is_empty() {
+            left = kept;
+        }
+        if let [one] = left[..] {
+            return Choice::One(one);
+        }
+    }
+    // 5. Unknowns are like the knowns, if those are all alike.
+    let mut kinds = known.iter().map(|&p| given[p]);
+    if let Some(first) = kinds.next()
+        && kinds.all(|k| k == first)
+    {
+        let alike = vec![first; given.len()];
+        let like: Vec<usize> = left
+            .iter()
+            .copied()
+            .filter(|&i| {
+                let args = &candidates[i].args;
+                unknown.iter().all(|&p| can_coerce(first, args[p], CastContext::Implicit))
+                    // `integer[] || '{3}'` joins arrays: an array is no item of itself.
+                    && actualize(&mut args.clone(), &alike, oid::VOID).is_some()
+            })
+            .collect();
+        if let [one] = like[..] {
+            return Choice::One(one);
+        }
+    }
+    Choice::Many
+}
+
+fn keep_best(left: &mut Vec<usize>, score: impl Fn(usize) -> usize) {
+    let best = left.iter().map(|&i| score(i)).max().unwrap_or(0);
+    left.retain(|&i| score(i) == best);
+}
+
+/// Replaces polymorphic parameter types by actual ones and gives the actual result type; None where
+/// the arguments contradict each other.
+fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
+    let mut element = None;
+    let mut compatible: Vec<Oid> = Vec::new();
+    for (&param, &arg) in params.iter().zip(given) {
+        let seen = match param {
+            _ if arg == oid::UNKNOWN => continue,
+            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => arg,
+            // `anyarray` itself is what some catalog columns are declared as.
+            oid::ANYARRAY if arg == oid::ANYARRAY => oid::ANYELEMENT,
+            oid::ANYARRAY => element_of(arg)?,
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => {
+                compatible.push(arg);
+                continue;
+            }
+            oid::ANYCOMPATIBLEARRAY => {
+                compatible.push(element_of(arg)?);
+                continue;
+            }
+            _ => continue,
+        };
+        match element {
+            None => element = Some(seen),
+            Some(e) if e == seen => {}
+            Some(_) => return None,
+        }
+    }
+    let needs_compatible = params.iter().any(|&p| {
+        matches!(
+            p,
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
+        )
+    });
+    let common = if needs_compatible {
+        if compatible.is_empty() {
+            // All unknown: text, as in any other common type.
+            Some(oid::TEXT)
+        } else {
+            Some(common_type(&compatible)?)
+        }
+    } else {
+        None
+    };
+    for (param, &arg) in params.iter_mut().zip(given) {
+        *param = match *param {
+            oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+            oid::ANYENUM => element?,
+            oid::ANYARRAY if arg != oid::UNKNOWN => arg,
+            oid::ANYARRAY => element.and_then(array_of).unwrap_or(oid::TEXT_ARRAY),
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common?,
+            oid::ANYCOMPATIBLEARRAY => array_of(common?)?,
+            oid::ANY if arg == oid::UNKNOWN => oid::TEXT,
+            oid::ANY => arg,
+            plain => plain,
+        };
+    }
+    Some(match ret {
+        oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+        oid::ANYENUM => element?,
+        oid::ANYARRAY => array_of(element.unwrap_or(oid::TEXT))?,
+        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common.unwrap_or(oid::TEXT),
+        oid::ANYCOMPATIBLEARRAY => array_of(common.unwrap_or(oid::TEXT))?,
+        plain => plain,
+    })
+}
+
+/// The type CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST give these types; unknown alone is text.
+/// `context` names the construct in the error (42804): `CASE`, `UNION`, `VALUES`, `ARRAY`…
+pub fn select_common_type(types: &[Oid], context: &str) -> Result<Oid> {
+    let mut common = oid::UNKNOWN;
+    for &ty in types {
+        if ty == oid::UNKNOWN || ty == common {
+            continue;
+        }
+        if common == oid::UNKNOWN {
+            common = ty;
+            continue;
+        }
+        if category(ty) != category(common) {
+            return Err(Error::new(
+                state::DATATYPE_MISMATCH,
+                format!(
+                    "{context} types {} and {} cannot be matched",
+                    type_name(common),
+                    type_name(ty)
+                ),
+            ));
+        }
+        common = wider(common, ty);
+    }
+    for &ty in types {
+        if !can_coerce(ty, common, CastContext::Implicit) {
+            return Err(Error::new(
+                state::CANNOT_COERCE,
+                format!(
+                    "{context} could not convert type {} to {}",
+                    type_name(ty),
+                    type_name(common)
+                ),
+            ));
+        }
+    }
+    Ok(if common == oid::UNKNOWN {
+        oid::TEXT
+    } else {
+        common
+    })
+}
+
+/// Of two types of a category: the one the other goes to implicitly, unless the first is preferred
+/// or it goes both ways.
+fn wider(common: Oid, ty: Oid) -> Oid {
+    let to_new = can_coerce(common, ty, CastContext::Implicit);
+    let to_old = can_coerce(ty, common, CastContext::Implicit);
+    if !is_preferred(common) && to_new && !to_old {
+        ty
+    } else {
+        common
+    }
+}
+
+fn common_type(types: &[Oid]) -> Option<Oid> {
+    select_common_type(types, "").ok()
+}

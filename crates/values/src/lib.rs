@@ -1,0 +1,13 @@
+//! Values of SQL: how types are read and written, the functions over them, and the settings.
+//!
+//! Promises: nothing here knows a definition, a statement or a session; what a function needs of
+//! those it asks of its [`func::EvalHost`]. Whatever may compute for long looks at its turn.
+//!
+//! Imported by: `server`, `analytics`, `exec`, `sql`.
+
+pub mod acl;
+pub mod extension;
+pub mod func;
+pub mod hash;
+pub mod io;
+pub mod settings;
