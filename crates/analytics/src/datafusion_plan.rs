@@ -23,12 +23,12 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
+use throng_bind::expr::{AggCall, Expr, SortKey};
 use throng_exec::analytics::Job;
 use throng_exec::run::Suspension;
 use throng_exec::run::append::kept_inputs;
 use throng_exec::table::Table;
-use throng_sql::expr::{AggCall, Expr, SortKey};
-use throng_sql::plan::{AggStrategy, AggregateNode, Append, Node, Plan, SeqScan};
+use throng_plan::{AggStrategy, AggregateNode, Append, Node, Plan, SeqScan};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 

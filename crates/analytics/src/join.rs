@@ -16,10 +16,10 @@ use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode, SortMergeJoinExec};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use throng_bind::expr::Expr;
+use throng_bind::query::JoinKind;
 use throng_exec::analytics::Job;
-use throng_sql::expr::Expr;
-use throng_sql::plan::HashJoin;
-use throng_sql::query::JoinKind;
+use throng_plan::HashJoin;
 use throng_types::{Result, SqlType};
 
 use crate::column::{self, Kind};

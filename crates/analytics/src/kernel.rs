@@ -15,7 +15,7 @@ use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleene};
 use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
 use foldhash::fast::FixedState;
-use throng_sql::expr::Expr;
+use throng_bind::expr::Expr;
 use throng_types::numeric::Decimal;
 use throng_types::row::Phys;
 use throng_types::{Datum, Oid, oid};

@@ -13,7 +13,7 @@ use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use throng_exec::analytics::{Analytics, Job, NextRows, RowStream};
 use throng_exec::run::Row;
-use throng_sql::plan::{Plan, PlannedStatement};
+use throng_plan::{Plan, PlannedStatement};
 use throng_sync::{Computing, come_last, topology};
 use throng_types::{Error, Result};
 use tokio::runtime::{Builder, Runtime};

@@ -18,9 +18,9 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
 use futures::StreamExt;
-use throng_sql::expr::Expr;
-use throng_sql::plan::{HashJoin, Node, Plan};
-use throng_sql::query::JoinKind;
+use throng_bind::expr::Expr;
+use throng_bind::query::JoinKind;
+use throng_plan::{HashJoin, Node, Plan};
 
 use crate::column::Kind;
 use crate::execution_node::{Batches, PlanRef, Step};

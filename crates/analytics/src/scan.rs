@@ -24,10 +24,10 @@ use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
 use futures::StreamExt;
 use throng_access::TupleBatch;
+use throng_bind::expr::Expr;
 use throng_buffer::{Ring, retry};
 use throng_exec::analytics::Job;
 use throng_exec::table::Table;
-use throng_sql::expr::Expr;
 use throng_types::{BlockNo, Datum, Lsn, Result};
 
 use self::columns::{Columns, whole};

@@ -6,9 +6,9 @@
 //! enclosing operator, volatile functions and those that ask the session or the catalog, row locks,
 //! system columns that are read from the tuple's header, types without a stored form.
 
-use throng_sql::expr::{AggCall, Expr, SortKey, system};
-use throng_sql::plan::{AggStrategy, Node, Plan, PlannedStatement, SeqScan, StatementTag};
-use throng_sql::query::SetOp;
+use throng_bind::expr::{AggCall, Expr, SortKey, system};
+use throng_bind::query::SetOp;
+use throng_plan::{AggStrategy, Node, Plan, PlannedStatement, SeqScan, StatementTag};
 use throng_types::sqltype::{element_of, made};
 use throng_types::{Oid, SqlType, key, oid};
 use throng_values::func::{Body, CastMethod, Volatility};

@@ -17,10 +17,10 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::SchemaRef;
+use throng_bind::expr::Expr;
 use throng_exec::analytics::Job;
 use throng_exec::run::eval::eval;
 use throng_exec::run::{Cx, Suspension};
-use throng_sql::expr::Expr;
 use throng_types::{Datum, Error, Result};
 
 use crate::column::{ColumnBuilder, Kind, Reader};

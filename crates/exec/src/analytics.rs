@@ -16,13 +16,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use throng_sql::catalog::system::{
+use throng_bind::expr::Expr;
+use throng_bind::fold::is_fixed;
+use throng_catalog::system::{
     DatabaseActivity, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
     TableActivity, WaitInfo, WaitingInfo,
 };
-use throng_sql::catalog::{Catalog, IndexDef, ViewDef, written_type};
-use throng_sql::expr::Expr;
-use throng_sql::plan::{Plan, PlannedStatement, is_fixed};
+use throng_catalog::{Catalog, IndexDef, ViewDef, written_type};
+use throng_plan::{Plan, PlannedStatement};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::{Datum, Error, Oid, Result};
 use throng_values::func::{EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, WrittenType};

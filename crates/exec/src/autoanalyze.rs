@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use throng_catalog::Catalog;
 use throng_observe::accounted;
-use throng_sql::catalog::Catalog;
 use throng_types::{Oid, Result};
 use throng_values::settings::ServerSettings;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pace<'a> {
 
 /// The tables of which enough has changed.
 fn due(engine: &Engine, catalog: &Catalog, settings: &ServerSettings) -> Vec<Oid> {
-    let is_due = |table: &&Arc<throng_sql::catalog::TableDef>| {
+    let is_due = |table: &&Arc<throng_catalog::TableDef>| {
         if table.is_partitioned() || table.persistence.is_temporary() || !is_enabled(table) {
             return false;
         }

@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use throng_access::btree::BTree;
+use throng_catalog::{Catalog, TableDef, builtin};
 use throng_observe::{Object, WaitEvent, background, waiting};
-use throng_sql::catalog::{Catalog, TableDef, builtin};
 use throng_sync::Parker;
 use throng_txn::vacuum::{Cleaned, CostDelay, vacuum_table};
 use throng_txn::{Isolation, LockMode, LockTag, SessionInfo};

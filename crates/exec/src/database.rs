@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use throng_catalog::system::DatabaseActivity;
+use throng_catalog::{Catalog, CatalogEdit, Change, DatabaseDef, Object, ObjectKind};
 use throng_observe::add;
-use throng_sql::catalog::system::DatabaseActivity;
-use throng_sql::catalog::{Catalog, CatalogEdit, Change, DatabaseDef, Object, ObjectKind};
 use throng_sync::PerThread;
 use throng_types::{FileId, Oid, Result};
 

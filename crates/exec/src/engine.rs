@@ -11,9 +11,9 @@ use parking_lot::{Mutex, RwLock};
 
 use throng_access::RelationStore;
 use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
+use throng_catalog::{Catalog, DatabaseDef, builtin};
 use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, Tell, set_fsync};
 use throng_observe::WaitEvent;
-use throng_sql::catalog::{Catalog, DatabaseDef, builtin};
 use throng_sync::Nodes;
 use throng_sync::lab::Choice;
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};

@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use throng_sql::catalog::{Catalog, builtin};
+use throng_catalog::{Catalog, builtin};
 use throng_txn::{LockReporter, LockTag, SessionEntry};
 
 use crate::engine::Engine;

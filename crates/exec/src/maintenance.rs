@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use throng_access::RelCounts;
-use throng_sql::catalog::TableDef;
+use throng_catalog::TableDef;
 use throng_types::{FileId, Oid};
 use throng_values::settings::value::parse_bool;
 use throng_values::settings::{Id, ServerSettings};

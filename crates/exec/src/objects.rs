@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use throng_access::{Heap, RowLockMode, TupleBatch, TxContext};
 use throng_buffer::{Ring, retry, retry_blocking};
-use throng_sql::catalog::{Catalog, Change, Object, ObjectKind, builtin};
+use throng_catalog::{Catalog, Change, Object, ObjectKind, builtin};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
 use throng_types::error::state;

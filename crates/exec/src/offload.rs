@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
-use throng_sql::catalog::{Catalog, written_type};
-use throng_sql::expr::Expr;
+use throng_bind::expr::Expr;
+use throng_catalog::{Catalog, written_type};
 use throng_txn::CancelFlag;
 use throng_types::{Datum, Error, Oid, Result, interrupt, stack};
 use throng_values::func::string::length::fits;
@@ -162,7 +162,7 @@ impl Site<'_> {
     /// The place by which an answer is found where the arguments may be others when they are
     /// computed again.
     fn place(&self) -> Option<CallPlace> {
-        let varies = |e: &Expr| throng_sql::plan::is_volatile(e) || matches!(e, Expr::SubPlan(_));
+        let varies = |e: &Expr| throng_bind::fold::is_volatile(e) || matches!(e, Expr::SubPlan(_));
         let vary = self.args.iter().any(|arg| arg.any(&mut |e| varies(e)));
         vary.then(|| CallPlace {
             call: self.args.as_ptr().addr(),

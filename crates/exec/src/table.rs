@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use throng_access::Heap;
 use throng_access::btree::BTree;
 use throng_buffer::Try;
-use throng_sql::catalog::{ColumnDef, IndexDef, TableDef};
+use throng_catalog::{ColumnDef, IndexDef, TableDef};
 use throng_types::key::{self, KeyOrder};
 use throng_types::row::{Phys, RowLayout};
 use throng_types::{Datum, Error, Oid, Result, SqlType};

@@ -12,7 +12,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "lab",
             "analytics",
             "exec",
-            "sql",
+            "plan",
+            "bind",
+            "catalog",
             "values",
             "txn",
             "access",
@@ -27,15 +29,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "analytics",
         &[
-            "exec", "sql", "values", "txn", "access", "buffer", "wal", "disk", "types", "observe",
-            "sync",
+            "exec", "plan", "bind", "catalog", "values", "txn", "access", "buffer", "wal", "disk",
+            "types", "observe", "sync",
         ],
     ),
     (
         "exec",
         &[
-            "sql", "values", "syntax", "txn", "access", "buffer", "wal", "disk", "types",
-            "observe", "sync",
+            "plan", "bind", "catalog", "values", "syntax", "txn", "access", "buffer", "wal",
+            "disk", "types", "observe", "sync",
         ],
     ),
     (
@@ -44,7 +46,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
         ],
     ),
-    ("sql", &["values", "syntax", "types", "observe"]),
+    ("plan", &["bind", "catalog", "values", "syntax", "types"]),
+    ("bind", &["catalog", "values", "syntax", "types"]),
+    ("catalog", &["values", "syntax", "types", "observe"]),
     ("values", &["types", "observe"]),
     ("syntax", &["types"]),
     (

@@ -21,7 +21,7 @@ use crate::datum::Datum;
 use crate::error::state;
 use crate::jsonb;
 use crate::sqltype::{made, oid};
-use crate::{Error, Oid, Result};
+use crate::{Error, Oid, Result, SqlType};
 
 /// The longest key an index holds; a longer one is refused with 54000 by the index's owner.
 pub const MAX_KEY: usize = 2704;
@@ -250,6 +250,21 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut next = prefix[..=keep].to_vec();
     next[keep] += 1;
     Some(next)
+}
+
+/// Values that one key encoding serves.
+fn key_family(ty: Oid) -> Oid {
+    match ty {
+        oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,
+        oid::FLOAT4 | oid::FLOAT8 => oid::FLOAT8,
+        oid::VARCHAR | oid::TEXT | oid::NAME => oid::TEXT,
+        other => other,
+    }
+}
+
+/// Whether keys made from values of one type find values of the other.
+pub fn same_keys(a: SqlType, b: SqlType) -> bool {
+    key_family(a.oid) == key_family(b.oid)
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, NullArray};
 use throng_access::TupleBatch;
+use throng_bind::expr::system;
 use throng_buffer::retry;
 use throng_exec::large::Fetch;
 use throng_exec::table::Table;
-use throng_sql::expr::system;
 use throng_types::row::{RowLayout, Stored};
 use throng_types::{Datum, Result, Tid};
 

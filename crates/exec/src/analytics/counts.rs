@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use throng_sql::plan::Plan;
+use throng_plan::Plan;
 
 use crate::run::context::NodeCounters;
 

@@ -1,6 +1,6 @@
 //! The character set of what is copied: the one that ENCODING names, or the client's.
 
-use throng_sql::command::CopyOptions;
+use throng_bind::command::CopyOptions;
 use throng_types::Result;
 use throng_values::func::EvalContext;
 use throng_values::io::{Charset, FormatSettings};

@@ -7,12 +7,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::{TableDef, fires};
-use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
-use throng_sql::expr::Expr;
-use throng_sql::plan::CheckExpr;
-use throng_sql::query::CheckOf;
-use throng_sql::route::Routing;
+use throng_bind::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
+use throng_bind::expr::Expr;
+use throng_bind::query::CheckExpr;
+use throng_bind::query::CheckOf;
+use throng_bind::route::Routing;
+use throng_catalog::{TableDef, fires};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlType};
 use throng_values::func::{EvalContext, Volatility};

@@ -19,7 +19,7 @@ pub mod text;
 mod to;
 mod turn;
 
-use throng_sql::command::{CopyFormat, CopyOptions};
+use throng_bind::command::{CopyFormat, CopyOptions};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 use throng_values::io::binary::check_text;

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use memchr::memchr3;
-use throng_sql::command::{CopyFormat, CopyOptions};
+use throng_bind::command::{CopyFormat, CopyOptions};
 use throng_types::{Error, Result};
 
 use super::{MAX_RECORD, bad_format};

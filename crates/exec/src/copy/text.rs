@@ -1,7 +1,7 @@
 //! COPY's text and CSV formats, one record at a time.
 
 use memchr::memchr2;
-use throng_sql::command::{ColumnSet, CopyOptions};
+use throng_bind::command::{ColumnSet, CopyOptions};
 use throng_types::Result;
 
 use super::{FieldKind, Fields, bad_format};
@@ -247,7 +247,7 @@ pub fn write_csv_field(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use throng_sql::command::{CopyFormat, CopyHeader, CopyVerbosity};
+    use throng_bind::command::{CopyFormat, CopyHeader, CopyVerbosity};
 
     /// PostgreSQL's defaults for a format.
     pub(crate) fn options(format: CopyFormat) -> CopyOptions {

@@ -1,7 +1,7 @@
 //! COPY … TO: rows become records.
 
-use throng_sql::command::{ColumnSet, CopyFormat, CopyHeader, CopyOptions};
-use throng_sql::plan::OutputColumn;
+use throng_bind::command::{ColumnSet, CopyFormat, CopyHeader, CopyOptions};
+use throng_plan::OutputColumn;
 use throng_types::{Datum, Error, Result};
 use throng_values::func::EvalContext;
 use throng_values::io::{FormatSettings, output_binary, output_text};

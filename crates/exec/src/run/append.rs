@@ -1,7 +1,7 @@
 //! The rows of several tables, one table after another; tables that cannot have any are passed
 //! over.
 
-use throng_sql::plan::{Append, prune};
+use throng_plan::{Append, prune};
 
 use super::build::operator;
 use super::eval::eval;

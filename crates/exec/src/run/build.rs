@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use throng_sql::expr::{Expr, RelId};
-use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, WithWrite};
+use throng_bind::expr::{Expr, RelId};
+use throng_plan::{Cost, Node, Plan, PlannedStatement, WithWrite};
 use throng_types::{Datum, Error, Result, Tid, stack};
 
 use super::aggregate::AggregateOp;

@@ -1,11 +1,12 @@
 //! Computing the constant parts of expressions before any row is met, as PostgreSQL's planner does:
-//! see [`throng_sql::plan::PlannedStatement::suspects`].
+//! see [`throng_plan::PlannedStatement::suspects`].
 //!
 //! AND, OR, CASE and COALESCE keep what they would not come to from being computed, where a
 //! constant tells.
 
-use throng_sql::expr::Expr;
-use throng_sql::plan::{is_immutable, varies};
+use throng_bind::expr::Expr;
+use throng_bind::fold::varies;
+use throng_plan::is_immutable;
 use throng_types::Datum;
 
 use super::eval::eval;

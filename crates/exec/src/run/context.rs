@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use throng_bind::expr::RelId;
+use throng_catalog::Catalog;
 use throng_observe::heap;
-use throng_sql::catalog::Catalog;
-use throng_sql::expr::RelId;
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
@@ -40,7 +40,7 @@ pub struct Env<'a> {
     pub cancel: &'a CancelFlag,
     pub params: &'a [Datum],
     /// Rows of a system catalog; see `session::system`.
-    pub system: &'a dyn throng_sql::catalog::SystemState,
+    pub system: &'a dyn throng_catalog::SystemState,
     /// What functions have done in the evaluation in hand.
     pub effects: &'a Effects,
     /// Who runs users' functions; none where they cannot run.

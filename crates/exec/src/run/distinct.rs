@@ -4,7 +4,7 @@
 //! of the input: they are then sorted by key, of which the first stays, and these by their number,
 //! for they come in the order of the input.
 
-use throng_sql::expr::Expr;
+use throng_bind::expr::Expr;
 
 use super::context::RowMemory;
 use super::hashed::{self, Key, RowTable};

@@ -4,7 +4,7 @@
 //! evaluation that stops (a subquery that waits for a page, a sequence) is simply done again from
 //! the start when its row is asked for again.
 
-use throng_sql::expr::{ComputedOnce, DomainRules, Expr, ValuePart};
+use throng_bind::expr::{ComputedOnce, DomainRules, Expr, ValuePart};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;

@@ -1,7 +1,7 @@
 //! Set-returning functions: in FROM, and at the top of a select list.
 
-use throng_sql::expr::RoutineCall;
-use throng_sql::plan::{FunctionScan, SetExpr};
+use throng_bind::expr::RoutineCall;
+use throng_plan::{FunctionScan, SetExpr};
 use throng_types::Datum;
 use throng_values::func::{Body, Function, SetIterator};
 

@@ -5,7 +5,7 @@
 
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
-use throng_sql::expr::Expr;
+use throng_bind::expr::Expr;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, Oid, Record, Result, oid};
 use throng_values::func::{Operator, Strategy};

@@ -1,6 +1,6 @@
 //! Operators that pass rows on: limit, filter, projection, kept rows.
 
-use throng_sql::expr::{Expr, SortKey};
+use throng_bind::expr::{Expr, SortKey};
 use throng_types::Datum;
 use throng_types::error::state;
 use throng_types::{Error, Result};

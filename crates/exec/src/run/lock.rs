@@ -11,11 +11,11 @@
 use std::sync::Arc;
 
 use throng_access::RowLockMode;
-use throng_sql::catalog::TableDef;
-use throng_sql::expr::RelId;
-use throng_sql::plan::LockTarget;
-use throng_sql::plan::Plan;
-use throng_sql::query::RowLockStrength;
+use throng_bind::expr::RelId;
+use throng_bind::query::RowLockStrength;
+use throng_catalog::TableDef;
+use throng_plan::LockTarget;
+use throng_plan::Plan;
 use throng_types::{Datum, Error, Tid};
 
 use super::{BoxOperator, Cx, LockRequest, Operator, Row, Step, Suspension, build, empty};

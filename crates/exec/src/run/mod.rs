@@ -66,7 +66,7 @@ pub enum Suspension {
     /// it.
     Long(Box<Long>),
     /// The analytics pool must run this part of the plan first; its rows are left in [`Cx::part`].
-    Part(&'static throng_sql::plan::Plan),
+    Part(&'static throng_plan::Plan),
     /// This statement has used its share of the core for now.
     Yield,
     Error(Error),
@@ -78,7 +78,7 @@ pub struct LockRequest {
     pub file: FileId,
     pub tid: Tid,
     pub mode: RowLockMode,
-    pub wait: throng_sql::query::LockWait,
+    pub wait: throng_bind::query::LockWait,
 }
 
 pub type Step<T> = Result<T, Suspension>;

@@ -5,7 +5,7 @@
 //! are kept. Where nobody can ask it (a function's body, a recheck), the part runs here as any
 //! other.
 
-use throng_sql::plan::Plan;
+use throng_plan::Plan;
 
 use super::{Cx, Operator, Row, Step, Suspension, copy_row};
 use crate::spill::RowList;

@@ -14,7 +14,7 @@
 use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
-use throng_sql::expr::Expr;
+use throng_bind::expr::Expr;
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
 use throng_values::func::{Operator as SqlOperator, operator_by_oid};

@@ -10,8 +10,8 @@
 //! the keys of all. A row is given on as it is made, so a recursion without end serves a LIMIT, and
 //! gives way and heeds a cancel like any operator.
 
-use throng_sql::expr::Expr;
-use throng_sql::plan::RecursiveUnion;
+use throng_bind::expr::Expr;
+use throng_plan::RecursiveUnion;
 use throng_types::{Datum, SqlType};
 
 use super::context::RowMemory;

@@ -15,10 +15,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use throng_sql::bind::BodyResult;
-use throng_sql::catalog::{Catalog, RoutineDef};
-use throng_sql::expr::{Expr, RoutineCall};
-use throng_sql::plan::{RoutineScan, is_volatile};
+use throng_bind::binder::BodyResult;
+use throng_bind::expr::{Expr, RoutineCall};
+use throng_bind::fold::is_volatile;
+use throng_catalog::{Catalog, RoutineDef};
+use throng_plan::RoutineScan;
 use throng_txn::Snapshot;
 use throng_types::datum::Record;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Text};

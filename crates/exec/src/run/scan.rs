@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_access::{Fetched, TupleBatch};
+use throng_bind::expr::{Expr, system};
+use throng_bind::tablesample::Taken;
 use throng_buffer::Ring;
-use throng_sql::catalog::{Key, Left};
-use throng_sql::expr::{Expr, system};
-use throng_sql::plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
-use throng_sql::tablesample::Taken;
+use throng_catalog::{Key, Left};
+use throng_plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
 use throng_types::key::{self, KeyOrder};
 use throng_types::page::PAGE_SIZE;
 use throng_types::row::RowLayout;
@@ -668,7 +668,7 @@ impl Operator for IndexScanOp {
 
 /// The rows of a system catalog, computed from the statement's catalog while they are read.
 pub struct VirtualScanOp {
-    table: &'static throng_sql::catalog::VirtualTable,
+    table: &'static throng_catalog::VirtualTable,
     columns: &'static [i16],
     key: &'static Option<(Key, KeyMatch)>,
     filter: &'static Option<Expr>,
@@ -680,7 +680,7 @@ pub struct VirtualScanOp {
 
 impl VirtualScanOp {
     pub fn new(
-        table: &'static throng_sql::catalog::VirtualTable,
+        table: &'static throng_catalog::VirtualTable,
         columns: &'static [i16],
         key: &'static Option<(Key, KeyMatch)>,
         filter: &'static Option<Expr>,

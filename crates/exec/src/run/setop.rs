@@ -13,7 +13,7 @@
 //! sides, when they are sorted, the right side's before the left's: what is said of a kind is then
 //! known when its rows come.
 
-use throng_sql::query::SetOp;
+use throng_bind::query::SetOp;
 use throng_types::{Datum, SqlType};
 
 use super::context::RowMemory;

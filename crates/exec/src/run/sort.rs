@@ -1,7 +1,7 @@
 //! ORDER BY: rows gathered, sorted by their key's ordered bytes, given out. Rows with equal keys
 //! keep the order they came in.
 
-use throng_sql::expr::SortKey;
+use throng_bind::expr::SortKey;
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
 

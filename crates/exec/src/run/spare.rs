@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use throng_sql::plan::PlannedStatement;
+use throng_plan::PlannedStatement;
 
 use super::build::Execution;
 

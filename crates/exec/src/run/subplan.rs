@@ -5,8 +5,8 @@
 //! run that stops half-way stays where it is and goes on when the same expression is evaluated
 //! again: of a volatile one the effects of the evaluation in hand tell.
 
-use throng_sql::expr::{Expr, ParamId};
-use throng_sql::expr::{SubPlanKind, SubPlanRef};
+use throng_bind::expr::{Expr, ParamId};
+use throng_bind::expr::{SubPlanKind, SubPlanRef};
 use throng_types::datum::Array;
 use throng_types::error::state;
 use throng_types::sqltype::element_of;

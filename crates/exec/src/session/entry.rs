@@ -1,6 +1,6 @@
 //! Who may begin a session, and what it begins with.
 
-use throng_sql::catalog::Catalog;
+use throng_catalog::Catalog;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 use throng_values::acl::right;

@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
+use throng_bind::command::{BoundStatement, Command};
+use throng_catalog::{Catalog, RoleDef, builtin};
 use throng_observe::SessionWaits;
-use throng_sql::catalog::{Catalog, RoleDef, builtin};
-use throng_sql::command::{BoundStatement, Command};
 use throng_sync::fetch_span_ahead;
 use throng_txn::{Encryption, SessionEntry, SessionInfo, SessionState};
 use throng_types::error::state;
@@ -145,7 +145,7 @@ pub struct Session {
     /// Where the cursor of a WHERE CURRENT OF stands.
     position: RefCell<portal::position::Position>,
     /// How the transaction ran that a failed block had.
-    failed_modes: throng_sql::command::TransactionModes,
+    failed_modes: throng_bind::command::TransactionModes,
     /// Parameters of the command that is about to run.
     command_values: RefCell<Vec<Datum>>,
     /// The schema whose elements are being made, which is sought before all others.

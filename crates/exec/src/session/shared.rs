@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use throng_sql::catalog::Catalog;
+use throng_catalog::Catalog;
 use throng_values::io::FormatSettings;
 
 use super::SharedCatalog;

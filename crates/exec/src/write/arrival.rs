@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::{TableDef, fires};
-use throng_sql::plan::InsertNode;
-use throng_sql::route::Routing;
+use throng_bind::route::Routing;
+use throng_catalog::{TableDef, fires};
+use throng_plan::InsertNode;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::conflict::{self, Settled};

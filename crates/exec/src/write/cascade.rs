@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use throng_sql::catalog::{ConstraintDef, TableDef};
+use throng_catalog::{ConstraintDef, TableDef};
 use throng_types::error::state;
 use throng_types::{Result, Tid};
 

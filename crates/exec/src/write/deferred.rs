@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use throng_access::TxContext;
 use throng_buffer::retry;
-use throng_sql::catalog::{ConstraintDef, Deferral, TriggerDef};
+use throng_catalog::{ConstraintDef, Deferral, TriggerDef};
 use throng_types::{Error, Oid, Result, Tid};
 
 use super::trigger::{Queue, Triggers};
@@ -37,7 +37,7 @@ pub enum Due {
     /// Nobody points at what this row was.
     Deleted,
     Updated,
-    /// A constraint trigger on an event ([`throng_sql::catalog::fires`]); `role`: whose statement
+    /// A constraint trigger on an event ([`throng_catalog::fires`]); `role`: whose statement
     /// queued it; `old`: the version of a row that was replaced.
     Trigger {
         event: i16,

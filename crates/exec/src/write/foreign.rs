@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use throng_access::RowLockMode;
 use throng_buffer::retry;
-use throng_sql::catalog::partition::columns_in_child;
-use throng_sql::catalog::{
+use throng_catalog::partition::columns_in_child;
+use throng_catalog::{
     Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
 };
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late};

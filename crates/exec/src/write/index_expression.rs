@@ -4,9 +4,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use throng_sql::bind;
-use throng_sql::catalog::{IndexDef, TableDef};
-use throng_sql::expr::Expr;
+use throng_bind::binder;
+use throng_bind::expr::Expr;
+use throng_catalog::{IndexDef, TableDef};
 use throng_types::{Datum, Result};
 
 use super::Compute;
@@ -27,7 +27,7 @@ impl Terms {
         if index.is_plain() {
             return Ok(None);
         }
-        let bound = bind::index_terms(index, table, env.catalog, env.eval)?.over_row();
+        let bound = binder::index_terms(index, table, env.catalog, env.eval)?.over_row();
         let mut exprs = Vec::with_capacity(bound.exprs.len() + 1);
         let condition = bound.predicate;
         exprs.push(condition.clone().unwrap_or_else(|| Expr::bool(true)));

@@ -14,10 +14,10 @@
 
 use std::rc::Rc;
 
-use throng_sql::catalog::fires;
-use throng_sql::expr::Expr;
-use throng_sql::plan::{MergeNode, Node};
-use throng_sql::query::{MergeMatch, MergeWrite};
+use throng_bind::expr::Expr;
+use throng_bind::query::{MergeMatch, MergeWrite};
+use throng_catalog::fires;
+use throng_plan::{MergeNode, Node};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, Tid};

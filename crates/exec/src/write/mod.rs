@@ -26,11 +26,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
+use throng_bind::expr::{Expr, RelId};
+use throng_bind::query::CheckExpr;
+use throng_bind::query::CheckOf;
 use throng_buffer::{Patience, retry};
-use throng_sql::catalog::{ConstraintDef, TableDef};
-use throng_sql::expr::{Expr, RelId};
-use throng_sql::plan::{CheckExpr, DeleteNode, Node, Plan, UpdateNode};
-use throng_sql::query::CheckOf;
+use throng_catalog::{ConstraintDef, TableDef};
+use throng_plan::{DeleteNode, Node, Plan, UpdateNode};
 use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Error, Result, Tid};
@@ -47,7 +48,7 @@ use deferred::Deferred;
 use foreign::ForeignKeys;
 use index_expression::Terms;
 use target_row::TargetRows;
-use throng_sql::catalog::fires;
+use throng_catalog::fires;
 use trigger::{Named, Triggers, Updated};
 
 /// What a write works in.
@@ -388,7 +389,7 @@ async fn failed_check(
     .await
 }
 
-/// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`].
+/// Appends what a new row's system columns are, in the order of [`throng_plan::NEW_SYSTEM`].
 /// `locked`: this transaction had locked the row before it replaced it, which its `xmax` tells.
 fn push_system(row: &mut Row, tid: Tid, locked: bool, cx: &Context<'_>) {
     let xid = cx.txn.xid().0 as u32;

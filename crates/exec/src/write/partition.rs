@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
+use throng_bind::expr::Expr;
+use throng_bind::route::{Division, Leaf, Level, Next, Routing};
 use throng_buffer::retry;
-use throng_sql::catalog::{Catalog, TableDef, fires};
-use throng_sql::expr::Expr;
-use throng_sql::plan::{DeleteNode, InheritedTarget, Node, Plan, UpdateNode};
-use throng_sql::route::{Division, Leaf, Level, Next, Routing};
+use throng_catalog::{Catalog, TableDef, fires};
+use throng_plan::{DeleteNode, InheritedTarget, Node, Plan, UpdateNode};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::lexical::quote_ident;
@@ -708,7 +708,7 @@ pub(super) async fn put(
 }
 
 /// A member's row as one of the table that the statement names.
-pub(super) fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: usize) -> Row {
+pub(super) fn top_row(member: &throng_plan::Member, own: &[Datum], width: usize) -> Row {
     let mut top = vec![Datum::Null; width];
     for (value, column) in top.iter_mut().zip(&*member.columns) {
         if *column > 0 {

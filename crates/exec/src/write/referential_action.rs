@@ -10,13 +10,11 @@ use std::sync::Arc;
 
 use throng_access::TupleBatch;
 use throng_access::btree::{Cursor, Direction, KeyRange};
+use throng_bind::binder;
+use throng_bind::expr::Expr;
+use throng_bind::query::CheckOf;
 use throng_buffer::{Ring, retry};
-use throng_sql::bind;
-use throng_sql::catalog::{
-    Catalog, ColumnDef, ConstraintDef, FkAction, ForeignKey, TableDef, fires,
-};
-use throng_sql::expr::Expr;
-use throng_sql::query::CheckOf;
+use throng_catalog::{Catalog, ColumnDef, ConstraintDef, FkAction, ForeignKey, TableDef, fires};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, too_late};
 use throng_txn::{LockMode, Snapshot};
 use throng_types::error::state;
@@ -310,8 +308,8 @@ async fn replaced(
 }
 
 /// What a table's definition is bound in.
-fn bind_context<'a>(search_path: &'a [Oid], cx: &Context<'a>) -> bind::BindContext<'a> {
-    bind::BindContext {
+fn bind_context<'a>(search_path: &'a [Oid], cx: &Context<'a>) -> binder::BindContext<'a> {
+    binder::BindContext {
         catalog: cx.env.catalog,
         search_path,
         creation_schema: None,
@@ -331,7 +329,7 @@ async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum
         return Ok(Datum::Null);
     };
     let search_path = cx.env.catalog.search_path(&[], "", None);
-    let expr = bind::row_expr(&bind_context(&search_path, cx), def, text, Some(column.ty))?;
+    let expr = binder::row_expr(&bind_context(&search_path, cx), def, text, Some(column.ty))?;
     super::constant(expr, cx.env).await
 }
 
@@ -353,11 +351,11 @@ impl<'t> RowRequirements<'t> {
             false => (vec![], vec![]),
             true => {
                 let search_path = catalog.search_path(&[], "", None);
-                let made = bind::completion(&bind_context(&search_path, cx), def)?;
+                let made = binder::completion(&bind_context(&search_path, cx), def)?;
                 made.into_iter().unzip()
             }
         };
-        let checks = bind::stored_checks(def, catalog, eval)?.into_iter();
+        let checks = binder::stored_checks(def, catalog, eval)?.into_iter();
         let (checks, conditions) = checks.map(|c| ((c.of, c.name), c.expr)).unzip();
         Ok(RowRequirements {
             def,

@@ -3,9 +3,9 @@
 use throng_access::Liveness;
 use throng_access::TxContext;
 use throng_access::btree::{Check, Conflict, Run};
+use throng_bind::query::CheckOf;
 use throng_buffer::{Try, retry};
-use throng_sql::catalog::{Catalog, ConstraintDef, TableDef};
-use throng_sql::query::CheckOf;
+use throng_catalog::{Catalog, ConstraintDef, TableDef};
 use throng_txn::rows::wait_for_unique;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Tid};

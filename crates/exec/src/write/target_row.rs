@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use throng_sql::expr::RelId;
+use throng_bind::expr::RelId;
 use throng_txn::Isolation;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Result};

@@ -1,8 +1,8 @@
 //! One aggregate of one group.
 
+use throng_bind::expr::{AggCall, Expr};
+use throng_bind::fold::is_volatile;
 use throng_observe::heap;
-use throng_sql::expr::{AggCall, Expr};
-use throng_sql::plan;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, interrupt};
 use throng_values::func::aggregate::AggState;
@@ -77,7 +77,7 @@ impl Direct {
             return Ok(self.0.clone());
         }
         let values = direct_values(call, row, cx)?;
-        let varies = |e: &Expr| matches!(e, Expr::Slot(..)) || plan::is_volatile(e);
+        let varies = |e: &Expr| matches!(e, Expr::Slot(..)) || is_volatile(e);
         if !call.direct.iter().any(|e| e.any(&mut |e| varies(e))) {
             self.0.clone_from(&values);
         }

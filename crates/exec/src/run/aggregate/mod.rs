@@ -12,7 +12,7 @@
 
 mod accumulator;
 
-use throng_sql::plan::{AggStrategy, AggregateNode};
+use throng_plan::{AggStrategy, AggregateNode};
 use throng_types::Datum;
 
 use super::context::RowMemory;

@@ -2,8 +2,8 @@
 //! memory, both sides are sorted by their keys instead and walked together ([`super::sorted`]):
 //! whatever the keys, each row is then written a few times and no more.
 
-use throng_sql::plan::HashJoin;
-use throng_sql::query::JoinKind;
+use throng_bind::query::JoinKind;
+use throng_plan::HashJoin;
 use throng_types::Datum;
 
 use super::sorted::{Found, SortedSides};

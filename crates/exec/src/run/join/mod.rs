@@ -3,9 +3,9 @@
 mod hash;
 mod sorted;
 
-use throng_sql::expr::Expr;
-use throng_sql::plan::NestedLoop;
-use throng_sql::query::JoinKind;
+use throng_bind::expr::Expr;
+use throng_bind::query::JoinKind;
+use throng_plan::NestedLoop;
 use throng_types::Datum;
 
 use super::eval::{eval, holds};

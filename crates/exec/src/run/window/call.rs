@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use throng_sql::expr::Expr;
-use throng_sql::window::{Callee, WindowCall};
+use throng_bind::expr::Expr;
+use throng_bind::window::{Callee, WindowCall};
 use throng_types::error::state;
 use throng_types::{Datum, Error};
 use throng_values::func::aggregate::AggState;

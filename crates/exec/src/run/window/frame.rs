@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use throng_sql::expr::{Expr, SortKey};
-use throng_sql::plan::WindowNode;
-use throng_sql::window::{self, Exclude, FrameBound, FrameMode, Reach, in_range};
+use throng_bind::expr::{Expr, SortKey};
+use throng_bind::window::{self, Exclude, FrameBound, FrameMode, Reach, in_range};
+use throng_plan::WindowNode;
 use throng_types::error::state;
 use throng_types::{Datum, Error};
 

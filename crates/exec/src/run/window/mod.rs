@@ -18,7 +18,7 @@ mod call;
 mod frame;
 mod rows;
 
-use throng_sql::plan::WindowNode;
+use throng_plan::WindowNode;
 use throng_types::Datum;
 
 use super::{BoxOperator, Cx, Operator, Row, Step};

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use throng_sql::expr::{Expr, SortKey};
-use throng_sql::plan::WindowNode;
+use throng_bind::expr::{Expr, SortKey};
+use throng_plan::WindowNode;
 use throng_types::{Datum, Error};
 
 use crate::run::context::RowMemory;

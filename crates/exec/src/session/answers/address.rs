@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::builtin::class;
-use throng_sql::catalog::system::{definition, extension, routine};
-use throng_sql::catalog::{Relation, RoutineKind};
+use throng_catalog::builtin::class;
+use throng_catalog::system::{definition, extension, routine};
+use throng_catalog::{Relation, RoutineKind};
 use throng_syntax::parse::ast::Name;
 use throng_types::error::state;
 use throng_types::sqltype::made;

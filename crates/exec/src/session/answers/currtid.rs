@@ -1,8 +1,8 @@
 //! `currtid2`: the newest version of a row that the statement sees, from the place of an older one.
 
 use throng_access::Visibility;
-use throng_sql::bind;
-use throng_sql::catalog::{Relation, TableDef};
+use throng_bind::binder;
+use throng_catalog::{Relation, TableDef};
 use throng_types::error::state;
 use throng_types::{Error, Result, Tid};
 use throng_values::acl::right;
@@ -18,7 +18,7 @@ impl SessionHost<'_> {
         match &relation {
             Relation::Table(table) => self.latest_in(table, at),
             Relation::View(view) => {
-                let source = bind::ctid_source(view, self.catalog, self.eval())?;
+                let source = binder::ctid_source(view, self.catalog, self.eval())?;
                 match self.catalog.table(source) {
                     Some(table) => self.latest_in(table, at),
                     None => Err(Error::internal("a view of a table that is gone").into()),

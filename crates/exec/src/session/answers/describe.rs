@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use throng_sql::bind;
-use throng_sql::catalog::system::{
+use throng_bind::binder;
+use throng_catalog::system::{
     definition, domain, extension, listed, partition, routine, routine_text, user_routine,
 };
-use throng_sql::catalog::{
+use throng_catalog::{
     ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, Relation, ViewDef,
     builtin,
 };
@@ -144,7 +144,7 @@ impl SessionHost<'_> {
                     };
                 };
                 let path = self.search_path();
-                let body = bind::routine_body_text(def, self.catalog, &path, self.eval());
+                let body = binder::routine_body_text(def, self.catalog, &path, self.eval());
                 match name {
                     "pg_get_function_sqlbody" => body.into(),
                     _ => user_routine::definition(self.catalog, &path, def, body.as_deref()).into(),
@@ -258,7 +258,7 @@ impl SessionHost<'_> {
 
     pub(in crate::session) fn definition_of(&self, view: &ViewDef, pretty: bool) -> Option<String> {
         let path = self.search_path();
-        bind::view_definition(view, self.catalog, &path, pretty, self.eval()).ok()
+        binder::view_definition(view, self.catalog, &path, pretty, self.eval()).ok()
     }
 
     fn comment(&self, class: Oid, object: Oid, column: u16) -> Datum {
@@ -276,7 +276,7 @@ impl SessionHost<'_> {
         }
         let table = self.catalog.table(index.table)?;
         let path = self.search_path();
-        bind::index_shown(index, table, self.catalog, &path, pretty, self.eval()).ok()
+        binder::index_shown(index, table, self.catalog, &path, pretty, self.eval()).ok()
     }
 
     /// The whole statement, or one key column where `column` is not 0.
@@ -320,24 +320,31 @@ impl SessionHost<'_> {
     fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             // A view has defaults of its own.
-            let table = &bind::columns_of(&self.catalog.relation(table)?)?;
+            let table = &binder::columns_of(&self.catalog.relation(table)?)?;
             let (catalog, path) = (self.catalog, self.search_path());
             let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
             if let Some((_, column)) = table.live_columns().find(|(_, c)| is(c)) {
-                return bind::generation_shown(table, column, catalog, &path, pretty, self.eval())
-                    .ok();
+                return binder::generation_shown(
+                    table,
+                    column,
+                    catalog,
+                    &path,
+                    pretty,
+                    self.eval(),
+                )
+                .ok();
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let of = match table.live_columns().find(|(_, c)| is(c)) {
-                Some((_, column)) => bind::StoredKind::Default(column),
+                Some((_, column)) => binder::StoredKind::Default(column),
                 None => {
                     let indexes = catalog.indexes_of(table.oid);
                     let is = |i: &IndexDef| i.terms.predicate.as_deref() == Some(text);
                     indexes.iter().find(|i| is(i))?;
-                    bind::StoredKind::Check
+                    binder::StoredKind::Check
                 }
             };
-            bind::kept_shown((text, of), table, catalog, &path, pretty, self.eval()).ok()
+            binder::kept_shown((text, of), table, catalog, &path, pretty, self.eval()).ok()
         };
         shown().unwrap_or_else(|| self.default_text(text))
     }
@@ -348,8 +355,8 @@ impl SessionHost<'_> {
         if let (ConstraintKind::Check { expr, .. }, Some(table)) =
             (&mut shown.kind, self.catalog.table(def.table))
         {
-            let (kept, path) = ((&**expr, bind::StoredKind::Check), self.search_path());
-            let text = bind::kept_shown(kept, table, self.catalog, &path, pretty, self.eval());
+            let (kept, path) = ((&**expr, binder::StoredKind::Check), self.search_path());
+            let text = binder::kept_shown(kept, table, self.catalog, &path, pretty, self.eval());
             *expr = text.unwrap_or_else(|_| expr.clone());
         }
         shown
@@ -365,8 +372,9 @@ impl SessionHost<'_> {
     fn constraint_definition(&self, constraint: Oid, pretty: bool) -> Datum {
         let path = self.search_path();
         let shown = |check: &DomainCheck, domain: &Domain| {
-            let plain = || bind::shown_check(&check.expr);
-            let shown = bind::check_shown(check, domain, self.catalog, &path, pretty, self.eval());
+            let plain = || throng_catalog::system::shown_check(&check.expr);
+            let shown =
+                binder::check_shown(check, domain, self.catalog, &path, pretty, self.eval());
             shown.unwrap_or_else(|_| plain())
         };
         if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::system::routine;
-use throng_sql::catalog::{Catalog, Relation, TEMPORARY, builtin, written_type};
+use throng_catalog::system::routine;
+use throng_catalog::{Catalog, Relation, TEMPORARY, builtin, written_type};
 use throng_syntax::parse::parse_name;
 use throng_types::error::state;
 use throng_types::lexical::quote_ident;
@@ -510,7 +510,7 @@ impl EvalHost for SessionHost<'_> {
     }
 
     fn check_in_domain(&self, domain: Oid, value: &Datum) -> Result<()> {
-        throng_sql::bind::check_in_domain(domain, value, self.catalog, self.eval())
+        throng_bind::binder::check_in_domain(domain, value, self.catalog, self.eval())
     }
 
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
+use throng_catalog::system::{listed, operator_class, routine};
+use throng_catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef, builtin};
 use throng_observe::{Object, WaitEvent};
-use throng_sql::catalog::system::{listed, operator_class, routine};
-use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef, builtin};
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;

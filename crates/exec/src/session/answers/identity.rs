@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::builtin::{self, class};
-use throng_sql::catalog::system::{definition, extension, listed, routine};
-use throng_sql::catalog::{
+use throng_catalog::builtin::{self, class};
+use throng_catalog::system::{definition, extension, listed, routine};
+use throng_catalog::{
     ConstraintDef, DefaultPrivilegesDef, Relation, RoutineKind, TEMPORARY, TableDef,
     index_column_names,
 };

@@ -1,8 +1,8 @@
 //! What an index can do, by PostgreSQL's names for it; grants, files and base types of objects.
 
-use throng_sql::catalog::builtin::{self, class};
-use throng_sql::catalog::system::listed;
-use throng_sql::catalog::{Catalog, IndexDef, IndexMethod, Relation, acl};
+use throng_catalog::builtin::{self, class};
+use throng_catalog::system::listed;
+use throng_catalog::{Catalog, IndexDef, IndexMethod, Relation, acl};
 use throng_types::error::state;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Datum, Error, Oid, Result};

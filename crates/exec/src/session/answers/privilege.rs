@@ -1,7 +1,7 @@
 //! `has_…_privilege` and `pg_has_role`, and rights on sequences, which are looked at when their
 //! functions run.
 
-use throng_sql::catalog::{Relation, SequenceDef, Through};
+use throng_catalog::{Relation, SequenceDef, Through};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 use throng_values::acl::{Kind, right};
@@ -177,8 +177,8 @@ impl SessionHost<'_> {
 
     /// What is there from the start, and nothing was ever granted on.
     fn born_with(&self, role: Oid, kind: Kind, bits: &[u32]) -> bool {
-        let owner = throng_sql::catalog::builtin::SUPERUSER;
-        let items = throng_sql::catalog::acl::defaults(kind, owner);
+        let owner = throng_catalog::builtin::SUPERUSER;
+        let items = throng_catalog::acl::defaults(kind, owner);
         let has = |bit: &u32| self.catalog.granted(role, &items, owner, *bit) != 0;
         self.catalog.is_superuser(role) || bits.iter().any(has)
     }
@@ -223,10 +223,7 @@ impl SessionHost<'_> {
                 || column.is_some_and(|column| on(column, *bit))
                 || what == "any_column"
                     && catalog
-                        .stored_acls(
-                            throng_sql::catalog::builtin::class::RELATION,
-                            relation.oid(),
-                        )
+                        .stored_acls(throng_catalog::builtin::class::RELATION, relation.oid())
                         .any(|(column, _)| column != 0 && on(column, *bit))
         };
         Ok(bits.iter().any(held).into())
@@ -240,7 +237,7 @@ impl SessionHost<'_> {
     ) -> Result<Option<u16>> {
         let names: Vec<Option<&str>> = match relation {
             Relation::Table(def) => {
-                let live = |c: &throng_sql::catalog::ColumnDef| !c.dropped;
+                let live = |c: &throng_catalog::ColumnDef| !c.dropped;
                 let columns = def.columns.iter();
                 columns
                     .map(|c| live(c).then_some(c.name.as_str()))

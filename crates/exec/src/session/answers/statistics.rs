@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use throng_sql::catalog::builtin;
-use throng_sql::catalog::system::{SystemState, TableActivity};
+use throng_catalog::builtin;
+use throng_catalog::system::{SystemState, TableActivity};
 use throng_types::error::state;
 use throng_types::oid::{BOOL, INT8, OID};
 use throng_types::{Array, Datum, Error, Oid, Record, oid};

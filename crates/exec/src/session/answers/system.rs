@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use throng_sql::bind;
-use throng_sql::catalog::system::{
+use throng_bind::binder;
+use throng_catalog::system::{
     CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo,
     SettingInfo, StallInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
-use throng_sql::catalog::{Catalog, IndexDef, Relation, ViewDef};
+use throng_catalog::{Catalog, IndexDef, Relation, ViewDef};
 use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
 use throng_values::io::datetime::parse_timestamptz;
@@ -215,7 +215,7 @@ impl SystemState for SessionHost<'_> {
     }
 
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool> {
-        bind::updatable_columns(view, self.catalog, self.eval()).unwrap_or_default()
+        binder::updatable_columns(view, self.catalog, self.eval()).unwrap_or_default()
     }
 
     fn sequence_value(&self, oid: Oid) -> Option<i64> {

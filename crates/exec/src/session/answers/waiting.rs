@@ -7,12 +7,12 @@ mod remedy;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use throng_catalog::system::{HolderInfo, StallInfo, StructureInfo, WaitInfo, WaitingInfo};
 use throng_observe::stall::{Stall, Statement, describe_by, stalls};
 use throng_observe::{
     Holder, Object, PresentWait, Scope, WaitClass, WaitEvent, WaitRow, background_now, now_nanos,
     present_of_thread, running_nanos, thread_name,
 };
-use throng_sql::catalog::system::{HolderInfo, StallInfo, StructureInfo, WaitInfo, WaitingInfo};
 use throng_txn::SessionStatus;
 use throng_types::Oid;
 

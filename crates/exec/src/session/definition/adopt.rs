@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::builtin::{self, class};
-use throng_sql::catalog::{
-    AclItem, CatalogEdit, CommentDef, MembershipDef, PrivilegesDef, RoleDef,
-};
-use throng_sql::command::{CreateDatabase, DatabaseChanges, Ddl};
+use throng_bind::command::{CreateDatabase, DatabaseChanges, Ddl};
+use throng_catalog::builtin::{self, class};
+use throng_catalog::{AclItem, CatalogEdit, CommentDef, MembershipDef, PrivilegesDef, RoleDef};
 use throng_types::{Oid, Result};
 use throng_values::acl::right;
 

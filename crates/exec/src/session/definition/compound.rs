@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use std::rc::Rc;
 
-use throng_sql::command::{BoundStatement, Command, Ddl, ExplainOptions};
+use throng_bind::command::{BoundStatement, Command, Ddl, ExplainOptions};
 use throng_syntax::parse::ast::{self, Statement};
 use throng_types::error::state;
 use throng_types::{Error, Result};

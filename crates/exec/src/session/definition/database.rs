@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use throng_catalog::{Catalog, Object, ObjectKind, builtin};
 use throng_observe::{Holder, Object as Waited, WaitEvent, waiting};
-use throng_sql::catalog::{Catalog, Object, ObjectKind, builtin};
 use throng_txn::{CancelReason, LockMode};
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};

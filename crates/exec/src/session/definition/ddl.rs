@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use throng_access::admit_write;
 use throng_access::btree::BTree;
+use throng_bind::command::{Ddl, DomainTest};
+use throng_bind::definition::{self, DdlHost, Work};
+use throng_bind::expr::Expr;
 use throng_buffer::retry;
-use throng_sql::catalog::ddl::{self, DdlHost, Work};
-use throng_sql::catalog::{Catalog, CatalogEdit, Change, TableDef};
-use throng_sql::command::{Ddl, DomainTest};
-use throng_sql::expr::Expr;
+use throng_catalog::{Catalog, CatalogEdit, Change, TableDef};
 use throng_txn::rows::RowRef;
 use throng_txn::{LockMode, LockTag, WaitPolicy};
 use throng_types::error::state;
@@ -133,7 +133,7 @@ impl DdlHost for DefinitionHost<'_> {
         let needs = others.map(|other| {
             (
                 other.current_database_name().to_owned(),
-                other.needs_of(role),
+                definition::owned::needs_of(&other, role),
             )
         });
         needs.filter(|(_, count)| *count > 0).collect()
@@ -283,7 +283,7 @@ impl Session {
         edit: &mut CatalogEdit,
         ddl: &Ddl,
         catalog: &Arc<Catalog>,
-    ) -> Result<ddl::Outcome> {
+    ) -> Result<definition::Outcome> {
         let search_path = self.search_path(catalog);
         let txn = &self.transaction()?.txn;
         let snapshot = txn.latest_snapshot();
@@ -300,7 +300,7 @@ impl Session {
             scram_iterations: self.settings.borrow().int(Id::ScramIterations) as u32,
             files: Vec::new(),
         };
-        let outcome = ddl::apply(edit, ddl, &mut host)?;
+        let outcome = definition::apply(edit, ddl, &mut host)?;
         let files = host.files;
         if !files.is_empty() {
             let made = tokio::task::spawn_blocking(txn.make_files(files)).await;

@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::Catalog;
-use throng_sql::command::{Ddl, Detach};
+use throng_bind::command::{Ddl, Detach};
+use throng_catalog::Catalog;
 use throng_txn::LockMode;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};

@@ -16,10 +16,10 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::ddl::Outcome;
-use throng_sql::catalog::{Catalog, Change, Object};
-use throng_sql::command::{Ddl, TargetKind};
-use throng_sql::plan::PlannedStatement;
+use throng_bind::command::{Ddl, TargetKind};
+use throng_bind::definition::Outcome;
+use throng_catalog::{Catalog, Change, Object};
+use throng_plan::PlannedStatement;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 

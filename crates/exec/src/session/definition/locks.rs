@@ -4,8 +4,8 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use throng_sql::catalog::{Catalog, Change, Object, ViewUse, builtin};
-use throng_sql::command::{AlterTable, Ddl, NewConstraintKind, Target, TargetKind};
+use throng_bind::command::{AlterTable, Ddl, NewConstraintKind, Target, TargetKind};
+use throng_catalog::{Catalog, Change, Object, ViewUse, builtin};
 use throng_txn::{LockMode, LockTag};
 use throng_types::Oid;
 use throng_types::sqltype::made;

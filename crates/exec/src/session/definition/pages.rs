@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, TableDef};
+use throng_catalog::{Catalog, TableDef};
 use throng_txn::rows::RowRef;
 use throng_types::{Datum, Result, Tid};
 

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use foldhash::fast::{FixedState, RandomState};
 use throng_access::TxContext;
+use throng_bind::binder;
 use throng_buffer::retry;
-use throng_sql::bind;
-use throng_sql::catalog::{Catalog, TableDef};
+use throng_catalog::{Catalog, TableDef};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::row::{RowLayout, encode_row};
@@ -70,7 +70,7 @@ impl Session {
     pub(in crate::session) async fn fill(
         &self,
         table: Oid,
-        query: throng_sql::query::BoundQuery,
+        query: throng_bind::query::BoundQuery,
         catalog: &Arc<Catalog>,
     ) -> Result<u64> {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
@@ -109,16 +109,16 @@ impl Session {
         &self,
         table: Oid,
         catalog: &Arc<Catalog>,
-    ) -> Result<throng_sql::query::BoundQuery> {
+    ) -> Result<throng_bind::query::BoundQuery> {
         let def = catalog.table(table).ok_or_else(|| gone("table"))?;
         let host = self.host(catalog);
-        bind::materialized_query(def, catalog, host.eval())
+        binder::materialized_query(def, catalog, host.eval())
     }
 
     async fn replace_rows(
         &self,
         table: Oid,
-        query: throng_sql::query::BoundQuery,
+        query: throng_bind::query::BoundQuery,
         catalog: &Arc<Catalog>,
     ) -> Result<()> {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;

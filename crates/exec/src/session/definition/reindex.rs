@@ -1,7 +1,7 @@
 //! REINDEX, when it is more than one definition: table after table, each in a transaction of its
 //! own.
 
-use throng_sql::command::Ddl;
+use throng_bind::command::Ddl;
 use throng_types::{Oid, Result};
 
 use crate::client::Client;

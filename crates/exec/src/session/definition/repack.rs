@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use throng_access::heap::VisibleVersion;
 use throng_access::{TupleHeader, Visibility};
+use throng_bind::command::Ddl;
 use throng_buffer::{Ring, retry};
-use throng_sql::catalog::{Catalog, Relation, TableDef};
-use throng_sql::command::Ddl;
+use throng_catalog::{Catalog, Relation, TableDef};
 use throng_txn::LockMode;
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, FileId, Oid, Result};

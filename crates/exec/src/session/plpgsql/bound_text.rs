@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::bind::{self, BindContext, PlTarget, PlValue, Variables, Visible};
-use throng_sql::catalog::Catalog;
-use throng_sql::command::{Bound, BoundStatement};
-use throng_sql::expr::Expr;
-use throng_sql::plan::PlannedStatement;
+use throng_bind::binder::{self, BindContext, PlTarget, PlValue, Variables, Visible};
+use throng_bind::command::{Bound, BoundStatement};
+use throng_bind::expr::Expr;
+use throng_catalog::Catalog;
+use throng_plan::PlannedStatement;
 use throng_syntax::plpgsql::{Held, Slot, Source, SourceId, SourceKind, Target};
 use throng_types::error::state;
 use throng_types::sqltype::made;
@@ -28,7 +28,7 @@ pub(super) struct BoundText {
     key: PlanKey,
     catalog: SharedCatalog,
     /// The rows in sight, and what they were like.
-    rows: Vec<(Slot, SqlType, Option<bind::RowShape>)>,
+    rows: Vec<(Slot, SqlType, Option<binder::RowShape>)>,
     pub what: Meant,
 }
 
@@ -103,7 +103,7 @@ impl Machine {
         })
     }
 
-    fn rows_in_sight(&self, source: &Source) -> Vec<(Slot, SqlType, Option<bind::RowShape>)> {
+    fn rows_in_sight(&self, source: &Source) -> Vec<(Slot, SqlType, Option<binder::RowShape>)> {
         let code = &self.compiled.code;
         let seen = code.in_sight(source).into_iter().map(|(_, _, slot)| slot);
         let changes = |slot: &Slot| {
@@ -120,7 +120,7 @@ impl Machine {
     }
 }
 
-fn same_shape(a: &Option<bind::RowShape>, b: &Option<bind::RowShape>) -> bool {
+fn same_shape(a: &Option<binder::RowShape>, b: &Option<binder::RowShape>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => Rc::ptr_eq(a, b) || a == b,
@@ -216,7 +216,7 @@ impl Session {
         let now = self.now(m);
         let variables = m.visible_of(source);
         let bound = self.with_context(&now.catalog, |ctx| {
-            bind::pl_statement(ctx, &variables, &source.text)
+            binder::pl_statement(ctx, &variables, &source.text)
         });
         bound.map_err(|e| about_text(e, source))
     }
@@ -234,7 +234,7 @@ impl Session {
         let mut rows = m.rows_in_sight(source);
         let what = self.with_context(&now.catalog, |ctx| {
             Ok(match wanted {
-                As::Value(held) => bind::pl_expression(ctx, &variables, &source.text, held)?,
+                As::Value(held) => binder::pl_expression(ctx, &variables, &source.text, held)?,
                 As::Assigned(target) => {
                     let slot = usize::from(target.slot);
                     rows.push((target.slot, m.types[slot], m.shapes[slot].clone()));
@@ -245,11 +245,11 @@ impl Session {
                         held,
                         parts: &target.parts,
                     };
-                    bind::pl_assignment(ctx, &variables, &source.text, &place)?
+                    binder::pl_assignment(ctx, &variables, &source.text, &place)?
                 }
                 As::Statement => {
                     let Bound { statement, notices } =
-                        bind::pl_statement(ctx, &variables, &source.text)?;
+                        binder::pl_statement(ctx, &variables, &source.text)?;
                     for notice in notices {
                         self.tell(notice)?;
                     }
@@ -277,7 +277,7 @@ impl Session {
 
     pub(super) fn planned(
         &self,
-        query: throng_sql::query::BoundQuery,
+        query: throng_bind::query::BoundQuery,
         catalog: &Catalog,
     ) -> Result<Planned> {
         let plan = Arc::new(self.plan_in(query, catalog)?);

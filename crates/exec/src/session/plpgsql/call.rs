@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::bind::{self, BodyResult, body_error};
-use throng_sql::catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind};
+use throng_bind::binder::{self, BodyResult, body_error};
+use throng_catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind};
 use throng_syntax::parse::ast::DoBlock;
 use throng_syntax::plpgsql::{Code, Held, Rows, Signature, Target};
 use throng_txn::Snapshot;
@@ -110,7 +110,7 @@ impl Session {
             (BodyResult::Row { of, .. }, true) => *of,
             _ => def.ret,
         };
-        let signature = bind::plpgsql_signature(def, &actual, ret);
+        let signature = binder::plpgsql_signature(def, &actual, ret);
         let catalog = self.catalog();
         let code = self.read(&catalog, text, &signature).map_err(|(e, line)| {
             let near = format!(
@@ -125,13 +125,13 @@ impl Session {
 
     fn read(
         &self,
-        catalog: &throng_sql::catalog::Catalog,
+        catalog: &throng_catalog::Catalog,
         text: &str,
         signature: &Signature,
     ) -> Result<Code, (Error, u32)> {
         let mut read = None;
         let tried = self.with_context(catalog, |ctx| {
-            read = Some(bind::plpgsql_code(ctx, text, signature));
+            read = Some(binder::plpgsql_code(ctx, text, signature));
             Ok(())
         });
         match (tried, read) {
@@ -155,7 +155,7 @@ impl Session {
                 domain: def.ret_domain,
             }),
             BodyResult::Row { of, types } => {
-                let names: Vec<String> = match bind::composite_shape(&self.catalog(), *of) {
+                let names: Vec<String> = match binder::composite_shape(&self.catalog(), *of) {
                     Some(fields) => fields.into_iter().map(|(name, _)| name).collect(),
                     None => def.outputs().map(|a| a.name.clone()).collect(),
                 };
@@ -296,7 +296,7 @@ impl Session {
         let source = m.source(id).clone();
         let variables = m.visible_of(&source);
         let bound = self.with_context(&now.catalog, |ctx| {
-            bind::pl_call_outputs(ctx, &variables, &source.text)
+            binder::pl_call_outputs(ctx, &variables, &source.text)
         })?;
         let mut given = Vec::new();
         for ((place, value), column) in bound.into_iter().zip(row).zip(columns) {

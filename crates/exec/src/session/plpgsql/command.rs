@@ -1,7 +1,7 @@
 //! Commands in a body: definitions, settings, EXPLAIN, cursors' own statements, nested CALL.
 
-use throng_sql::command::{Bound, BoundStatement, Command};
-use throng_sql::expr::Expr;
+use throng_bind::command::{Bound, BoundStatement, Command};
+use throng_bind::expr::Expr;
 use throng_syntax::parse::ast::DoBlock;
 use throng_txn::Snapshot;
 use throng_types::error::state;

@@ -1,6 +1,6 @@
 //! Cursors of a body: they are the session's, under the name that the variable holds.
 
-use throng_sql::command::{Bound, BoundStatement, CursorOptions, FetchDirection};
+use throng_bind::command::{Bound, BoundStatement, CursorOptions, FetchDirection};
 use throng_syntax::plpgsql::{Fetch, Held, Opened, Slot, SourceId, Target, Way};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};

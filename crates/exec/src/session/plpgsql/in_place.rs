@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use throng_sql::expr::{Expr, ValuePart};
+use throng_bind::expr::{Expr, ValuePart};
 use throng_syntax::plpgsql::Slot;
 use throng_types::{Array, Datum, Oid, Result};
 use throng_values::func::string::length::gather;

@@ -329,6 +329,6 @@ impl Session {
     }
 }
 
-pub(super) fn next_one() -> throng_sql::command::FetchDirection {
-    throng_sql::command::FetchDirection::Forward(1)
+pub(super) fn next_one() -> throng_bind::command::FetchDirection {
+    throng_bind::command::FetchDirection::Forward(1)
 }

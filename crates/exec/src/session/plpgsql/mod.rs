@@ -29,9 +29,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::bind::RowShape;
-use throng_sql::catalog::RoutineDef;
-use throng_sql::expr::Expr;
+use throng_bind::binder::RowShape;
+use throng_bind::expr::Expr;
+use throng_catalog::RoutineDef;
 use throng_syntax::plpgsql::{Code, Held, Pc, Slot};
 use throng_txn::Snapshot;
 use throng_types::{Datum, Error, Oid, SqlType};

@@ -11,10 +11,10 @@
 use std::pin::pin;
 use std::time::Instant;
 
-use throng_sql::bind::BodyResult;
-use throng_sql::catalog::{RoutineBody, RoutineDef};
-use throng_sql::command::{BoundStatement, Command, TransactionModes};
-use throng_sql::expr::{Expr, RoutineCall};
+use throng_bind::binder::BodyResult;
+use throng_bind::command::{BoundStatement, Command, TransactionModes};
+use throng_bind::expr::{Expr, RoutineCall};
+use throng_catalog::{RoutineBody, RoutineDef};
 use throng_syntax::parse::ast::DoBlock;
 use throng_syntax::plpgsql::SourceId;
 use throng_types::datum::Record;

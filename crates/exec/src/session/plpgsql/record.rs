@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::bind::{self, RowShape};
-use throng_sql::catalog::Catalog;
-use throng_sql::expr::Expr;
+use throng_bind::binder::{self, RowShape};
+use throng_bind::expr::Expr;
+use throng_catalog::Catalog;
 use throng_syntax::plpgsql::{Held, Slot, Target};
 use throng_types::datum::Record;
 use throng_types::error::state;
@@ -63,7 +63,7 @@ impl Session {
         let at = usize::from(slot);
         let ty = m.types[at];
         if ty.oid != oid::RECORD {
-            return bind::composite_shape(catalog, ty.oid)
+            return binder::composite_shape(catalog, ty.oid)
                 .ok_or_else(|| Error::internal("a variable of a type that is gone"));
         }
         let shape = m.shapes[at]
@@ -189,7 +189,7 @@ impl Session {
                 m.shapes[at] = match made::is_composite(ty.oid) {
                     true => {
                         let now = self.now(m);
-                        let fields = bind::composite_shape(&now.catalog, ty.oid);
+                        let fields = binder::composite_shape(&now.catalog, ty.oid);
                         fields.map(|f| f.into_iter().map(|(n, held)| (n, held.ty)).collect())
                     }
                     false => None,
@@ -229,7 +229,7 @@ impl Session {
         held: Held,
     ) -> Result<Datum> {
         let now = self.now(m);
-        let fields = bind::composite_shape(&now.catalog, held.ty.oid)
+        let fields = binder::composite_shape(&now.catalog, held.ty.oid)
             .ok_or_else(|| Error::internal("a variable of a type that is gone"))?;
         let mut row = Vec::with_capacity(fields.len());
         let mut shape = Vec::with_capacity(fields.len());
@@ -306,7 +306,7 @@ impl Session {
         let cast = match known {
             Some(cast) => cast,
             None => {
-                let cast = self.with_context(&now.catalog, |ctx| bind::pl_cast(ctx, from, to))?;
+                let cast = self.with_context(&now.catalog, |ctx| binder::pl_cast(ctx, from, to))?;
                 let cast = cast.map(Rc::new);
                 // A domain may be altered.
                 if to.domain.is_none() {

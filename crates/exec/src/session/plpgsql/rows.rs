@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::bind::{self, RowShape};
-use throng_sql::command::{Bound, BoundStatement, Command};
-use throng_sql::plan::{PlannedStatement, StatementTag};
+use throng_bind::binder::{self, RowShape};
+use throng_bind::command::{Bound, BoundStatement, Command};
+use throng_plan::{PlannedStatement, StatementTag};
 use throng_syntax::plpgsql::{Destination, Dynamic, Rows, Source, SourceId};
 use throng_txn::Snapshot;
 use throng_types::error::state;
@@ -394,7 +394,7 @@ impl Session {
         types: &[SqlType],
     ) -> Result<Option<Bound>> {
         let now = self.now(m);
-        let bound = self.with_parameters(&now.catalog, types, |ctx| bind::pl_dynamic(ctx, text));
+        let bound = self.with_parameters(&now.catalog, types, |ctx| binder::pl_dynamic(ctx, text));
         let bound = bound.map_err(|e| about_dynamic(e, text))?;
         Ok(bound.map(|(_, bound)| bound))
     }

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use throng_sql::bind;
-use throng_sql::expr::Expr;
+use throng_bind::binder;
+use throng_bind::expr::Expr;
 use throng_syntax::plpgsql::{
     Caught, Code, Destination, Diagnostic, Handler, Held, Op, Slot, Target,
 };
@@ -422,7 +422,7 @@ impl Session {
         let variables = Rc::new(variables);
         let whole = (m.name(target.slot), &base, held);
         let expr = self.with_context(&now.catalog, |ctx| {
-            bind::pl_with_part(ctx, &variables, whole, &target.parts, given)
+            binder::pl_with_part(ctx, &variables, whole, &target.parts, given)
         });
         let expr = expr.map_err(|e| super::bound_text::about_text(e, &source))?;
         m.values.push(value);
@@ -499,7 +499,7 @@ impl Session {
         let kept = self.kept(m, id, As::Statement).await?;
         if let super::bound_text::Meant::Query(planned) = &kept.what
             && let Some(plan) = &planned.known.plan
-            && plan.tag == throng_sql::plan::StatementTag::Select
+            && plan.tag == throng_plan::StatementTag::Select
         {
             return Err(no_destination(true));
         }

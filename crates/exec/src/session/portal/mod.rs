@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use throng_sql::command::{Command, CursorOptions, FetchDirection};
-use throng_sql::plan::{PlannedStatement, StatementTag};
-use throng_sql::query::BoundQuery;
+use throng_bind::command::{Command, CursorOptions, FetchDirection};
+use throng_bind::query::BoundQuery;
+use throng_plan::{PlannedStatement, StatementTag};
 use throng_sync::Pooled;
 use throng_txn::Snapshot;
 use throng_types::error::state;

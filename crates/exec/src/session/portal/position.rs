@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use throng_access::Visibility;
+use throng_bind::expr::{Expr, Var, system};
+use throng_bind::query::{Body, BoundQuery, Distinct, FromItem, QueryKind, RelKind, Target};
 use throng_buffer::retry;
-use throng_sql::catalog::{Catalog, TableDef};
-use throng_sql::expr::{Expr, Var, system};
-use throng_sql::plan::{Node, Plan, PlannedStatement};
-use throng_sql::query::{Body, BoundQuery, Distinct, FromItem, QueryKind, RelKind, Target};
+use throng_catalog::{Catalog, TableDef};
+use throng_plan::{Node, Plan, PlannedStatement};
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid, oid};
@@ -44,7 +44,7 @@ pub(in crate::session) struct Position {
 }
 
 /// The table of an entry, somewhere below.
-fn table_of(item: &FromItem, wanted: throng_sql::expr::RelId) -> Option<Arc<TableDef>> {
+fn table_of(item: &FromItem, wanted: throng_bind::expr::RelId) -> Option<Arc<TableDef>> {
     match item {
         FromItem::Rel(rel) if rel.id == wanted => match &rel.kind {
             RelKind::Table(table) => Some(table.clone()),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use throng_sql::command::FetchDirection;
+use throng_bind::command::FetchDirection;
 use throng_sync::Pooled;
 use throng_types::{Datum, Result};
 

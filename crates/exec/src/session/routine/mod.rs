@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use throng_access::TxContext;
-use throng_sql::bind::{self, BodyResult};
-use throng_sql::catalog::{Catalog, RoutineBody};
-use throng_sql::expr::{Expr, RoutineCall};
+use throng_bind::binder::{self, BodyResult};
+use throng_bind::expr::{Expr, RoutineCall};
+use throng_catalog::{Catalog, RoutineBody};
 use throng_syntax::parse::ast::AtomicStatement;
 use throng_txn::Snapshot;
 use throng_types::error::state;
@@ -252,7 +252,10 @@ impl Session {
             let Some(statement) = statement else {
                 return match request.result {
                     BodyResult::Nothing => Ok((false, CallResult::default())),
-                    _ => Err(BodyError::Startup(bind::no_result(&request.def, &catalog))),
+                    _ => Err(BodyError::Startup(binder::no_result(
+                        &request.def,
+                        &catalog,
+                    ))),
                 };
             };
             if let Some(plan) = &statement.known.plan {
@@ -273,7 +276,7 @@ impl Session {
                 let ran = Box::pin(self.run_body_command(request, caller, at)).await;
                 match (&request.result, more) {
                     (BodyResult::Nothing, _) | (_, true) => ran,
-                    _ => ran.and_then(|_| Err(bind::no_result(&request.def, &catalog))),
+                    _ => ran.and_then(|_| Err(binder::no_result(&request.def, &catalog))),
                 }
             }
         };
@@ -350,13 +353,13 @@ impl Session {
         at: usize,
     ) -> Result<CallResult> {
         let def = &request.def;
-        let statements = bind::body_statements(def)?;
+        let statements = binder::body_statements(def)?;
         let Some(statement) = statements.get(at) else {
             return Err(Error::internal("a statement that is not there"));
         };
         let bind = |catalog: &Catalog| {
             self.with_context(catalog, |ctx| {
-                bind::body_command(ctx, def, &request.types, statement)
+                binder::body_command(ctx, def, &request.types, statement)
             })
         };
         let bound = self.by_lasting_definitions(async |version| {
@@ -420,16 +423,16 @@ impl Session {
         at: usize,
     ) -> std::result::Result<Option<BodyStatement>, BodyError> {
         let def = &request.def;
-        let statements = bind::body_statements(def).map_err(BodyError::Startup)?;
+        let statements = binder::body_statements(def).map_err(BodyError::Startup)?;
         let Some(statement) = statements.get(at) else {
             return Ok(None);
         };
         let more = at + 1 < statements.len();
         let mut known = CachedPlan::new("", None, Vec::new(), None);
-        if bind::has_plan(statement) {
+        if binder::has_plan(statement) {
             let last = (!more).then_some(&request.result);
             let bound = self.with_context(catalog, |ctx| {
-                bind::body_statement(ctx, def, &request.types, statement, last)
+                binder::body_statement(ctx, def, &request.types, statement, last)
             });
             let plan = bound.and_then(|bound| self.plan_in(bound, catalog));
             let plan = Arc::new(plan.map_err(|e| BodyError::Statement(at + 1, e))?);

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use throng_sql::bind;
-use throng_sql::catalog::system::trigger::{Written, definition};
-use throng_sql::catalog::{Catalog, TriggerDef, fires};
-use throng_sql::command::Ddl;
+use throng_bind::binder;
+use throng_bind::command::Ddl;
+use throng_catalog::system::trigger::{Written, definition};
+use throng_catalog::{Catalog, TriggerDef, fires};
 use throng_txn::{LockMode, Snapshot};
 use throng_types::{Error, Oid, Result};
 use throng_values::func::TransitionTable;
@@ -160,7 +160,7 @@ impl SessionHost<'_> {
     ) -> Result<String> {
         let path = self.search_path();
         let condition = match self.catalog.relation(trigger.table) {
-            Some(relation) => bind::trigger_condition_shown(
+            Some(relation) => binder::trigger_condition_shown(
                 trigger,
                 &relation,
                 self.catalog,

@@ -4,8 +4,8 @@
 //! Most lie in the session's [settings](throng_values::settings); the transaction's modes and the
 //! session's roles lie with those.
 
-use throng_sql::catalog::builtin;
-use throng_sql::command::TransactionModes;
+use throng_bind::command::TransactionModes;
+use throng_catalog::builtin;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 use throng_values::settings::value::parse_bool;

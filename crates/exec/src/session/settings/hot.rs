@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use throng_sql::command::Isolation;
+use throng_bind::command::Isolation;
 use throng_values::settings::{Id, SessionSettings};
 
 use crate::session::transaction::parse_isolation;

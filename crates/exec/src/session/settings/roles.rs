@@ -11,7 +11,7 @@
 
 use std::rc::Rc;
 
-use throng_sql::catalog::Through;
+use throng_catalog::Through;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 use throng_values::settings::{Id, Scope, Value};

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use throng_sql::command::BoundStatement;
-use throng_sql::plan::{self, PlannedStatement};
+use throng_bind::command::BoundStatement;
+use throng_plan::PlannedStatement;
 use throng_types::{Datum, Error, Result};
 use throng_values::settings::{Id, SessionSettings};
 
@@ -57,7 +57,7 @@ impl Session {
             let BoundStatement::Query(mut query) = bound.statement else {
                 return Err(Error::internal("a data statement that is none"));
             };
-            plan::set_parameters(&mut query, values);
+            throng_plan::set_parameters(&mut query, values);
             let plan = Arc::new(self.plan(*query).await?);
             if self.lock_planned(&plan, values, version).await? {
                 return Ok(plan);

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use throng_sql::catalog::Catalog;
+use throng_catalog::Catalog;
 use throng_types::sqltype::{array_of, element_of, made};
 use throng_types::{Oid, SqlType};
 

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, FamilyOf};
-use throng_sql::expr::Expr;
-use throng_sql::plan::{PlannedStatement, TableLock};
+use throng_bind::expr::Expr;
+use throng_catalog::{Catalog, FamilyOf};
+use throng_plan::PlannedStatement;
+use throng_syntax::vocabulary::TableLock;
 use throng_txn::Txn;
 use throng_types::{Datum, Oid, Result};
 

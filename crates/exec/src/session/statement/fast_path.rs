@@ -5,7 +5,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::plan::PlannedStatement;
+use throng_plan::PlannedStatement;
 use throng_types::{Datum, Result};
 
 use crate::client::{Client, RowShape};

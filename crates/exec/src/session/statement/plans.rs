@@ -18,8 +18,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use throng_sql::catalog::Catalog;
-use throng_sql::plan::PlannedStatement;
+use throng_catalog::Catalog;
+use throng_plan::PlannedStatement;
 use throng_syntax::parse::ast::Statement;
 use throng_types::{FileId, Oid, Result, SqlType};
 use throng_values::settings::{Id, SessionSettings};

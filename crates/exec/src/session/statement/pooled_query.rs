@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use throng_catalog::Catalog;
 use throng_observe::{Object, WaitEvent, waited};
-use throng_sql::catalog::Catalog;
-use throng_sql::plan::{Plan, PlannedStatement};
+use throng_plan::{Plan, PlannedStatement};
 use throng_txn::Snapshot;
 use throng_types::{Datum, Result};
 

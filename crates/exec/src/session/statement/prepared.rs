@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::Catalog;
-use throng_sql::command::{BoundStatement, Command, CreateTable, Ddl};
-use throng_sql::expr::Expr;
-use throng_sql::plan::PlannedStatement;
+use throng_bind::command::{BoundStatement, Command, CreateTable, Ddl};
+use throng_bind::expr::Expr;
+use throng_catalog::Catalog;
+use throng_plan::PlannedStatement;
 use throng_sync::VectorPool;
 use throng_syntax::parse::ast::Statement;
 use throng_types::error::state;

@@ -5,11 +5,12 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use throng_bind::query::LockWait;
 use throng_buffer::Patience;
-use throng_sql::catalog::Catalog;
-use throng_sql::plan::{PlannedStatement, StatementTag, TableLock, is_constant};
-use throng_sql::query::LockWait;
+use throng_catalog::Catalog;
+use throng_plan::{PlannedStatement, StatementTag, is_constant};
 use throng_syntax::parse::ast::Statement;
+use throng_syntax::vocabulary::TableLock;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
 use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;

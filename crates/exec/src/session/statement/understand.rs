@@ -12,17 +12,18 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use throng_sql::bind::{self, BindContext};
-use throng_sql::catalog::{Catalog, TableDef};
-use throng_sql::command::{Bound, BoundStatement};
-use throng_sql::plan::{
-    self, Node, Plan, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize,
+use throng_bind::binder::{self, BindContext};
+use throng_bind::command::{Bound, BoundStatement};
+use throng_bind::query::{BoundQuery, QueryKind};
+use throng_catalog::{Catalog, TableDef};
+use throng_plan::{
+    self, Node, Plan, PlanContext, PlannedStatement, StatementTag, Stats, TableSize,
 };
-use throng_sql::query::{BoundQuery, QueryKind};
 use throng_syntax::parse::{
     self,
     ast::{Parsed, Statement},
 };
+use throng_syntax::vocabulary::TableLock;
 use throng_types::{Error, Oid, Result, SqlType, interrupt};
 use throng_values::func::{EvalContext, EvalStop};
 use throng_values::settings::Id;
@@ -130,7 +131,7 @@ impl Names {
             prepared,
             named: Some(&named),
         };
-        bind::bind(statement, sql, &ctx).map_err(|e| about(e, named))
+        binder::bind(statement, sql, &ctx).map_err(|e| about(e, named))
     }
 }
 
@@ -161,16 +162,16 @@ impl Ways {
         let analytics = engine.analytics();
         let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))
         else {
-            return plan::plan(query, &ctx);
+            return throng_plan::plan(query, &ctx);
         };
-        let planned = plan::plan(query.clone(), &ctx)?;
+        let planned = throng_plan::plan(query.clone(), &ctx)?;
         if !self.is_dear(&planned.root) || analytics.accepts(&planned) {
             return Ok(planned);
         }
         // Where only the way to a few rows keeps a big query off the analytics pool, it takes
         // another.
         (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
-        let by_scans = plan::plan(query, &ctx)?;
+        let by_scans = throng_plan::plan(query, &ctx)?;
         let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
         if near && analytics.accepts(&by_scans) {
             return Ok(by_scans);

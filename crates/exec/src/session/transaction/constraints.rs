@@ -1,7 +1,7 @@
 //! Constraints whose checks wait: SET CONSTRAINTS, and what is due when a transaction ends or a
 //! table is changed.
 
-use throng_sql::catalog::Catalog;
+use throng_catalog::Catalog;
 use throng_types::{Oid, Result};
 
 use crate::session::Session;

@@ -15,10 +15,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, Change, TableDef};
-use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
-use throng_sql::plan::{PlannedStatement, TableLock};
+use throng_bind::command::{Isolation as SqlIsolation, TransactionModes};
+use throng_catalog::{Catalog, Change, TableDef};
+use throng_plan::PlannedStatement;
 use throng_syntax::parse::ast::Statement;
+use throng_syntax::vocabulary::TableLock;
 use throng_txn::{Isolation, Txn};
 use throng_types::dispose::dispose;
 use throng_types::error::{Severity, state};

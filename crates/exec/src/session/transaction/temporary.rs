@@ -7,8 +7,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, OnCommit, Persistence, TEMPORARY_PREFIX};
-use throng_sql::command::{Ddl, Target, TargetKind};
+use throng_bind::command::{Ddl, Target, TargetKind};
+use throng_catalog::{Catalog, OnCommit, Persistence, TEMPORARY_PREFIX};
 use throng_types::{Oid, Result};
 
 use crate::engine::Engine;

@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use rand::Rng;
 use throng_access::heap::large::LargeRef;
 use throng_access::{TupleHeader, Visibility, XidStatus};
-use throng_sql::catalog::partition::columns_in_child;
-use throng_sql::catalog::{CatalogEdit, ColumnStats, FamilyStats, Object, StatsDef, TableDef};
-use throng_sql::sample::{BlockSampler, ROWS_A_TARGET, Reservoir, Sampled, column};
+use throng_catalog::partition::columns_in_child;
+use throng_catalog::{CatalogEdit, ColumnStats, FamilyStats, Object, StatsDef, TableDef};
+use throng_plan::sample::{BlockSampler, ROWS_A_TARGET, Reservoir, Sampled, column};
 use throng_txn::{LockMode, LockTag, Snapshot, TxnSystem};
 use throng_types::dispose::dispose;
 use throng_types::error::state;
@@ -174,7 +174,7 @@ impl Session {
         self.keep_definitions(Arc::new(edited), changes, catalog.version())
     }
 
-    fn target_of(&self, column: &throng_sql::catalog::ColumnDef) -> usize {
+    fn target_of(&self, column: &throng_catalog::ColumnDef) -> usize {
         let usual = || self.settings.borrow().int(Id::DefaultStatisticsTarget) as usize;
         column
             .statistics_target

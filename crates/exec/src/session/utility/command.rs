@@ -1,10 +1,10 @@
 //! Statements that neither read rows nor define anything: transactions, settings, cursors,
 //! maintenance.
 
-use throng_sql::catalog::builtin;
-use throng_sql::command::{Command, Discard, TransactionModes};
-use throng_sql::expr::Expr;
-use throng_sql::plan::TableLock;
+use throng_bind::command::{Command, Discard, TransactionModes};
+use throng_bind::expr::Expr;
+use throng_catalog::builtin;
+use throng_syntax::vocabulary::TableLock;
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 use throng_values::settings::{Caller, Scope, SessionSettings, is_private};

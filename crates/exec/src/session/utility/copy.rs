@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use throng_sql::bind;
-use throng_sql::catalog::{Relation, TableDef};
-use throng_sql::command::{Copy, CopyOptions, CopySubject, CopyTarget};
-use throng_sql::plan::StatementTag;
-use throng_sql::query::BoundQuery;
+use throng_bind::binder;
+use throng_bind::command::{Copy, CopyOptions, CopySubject, CopyTarget};
+use throng_bind::query::BoundQuery;
+use throng_catalog::{Relation, TableDef};
+use throng_plan::StatementTag;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 use throng_values::settings::Id;
@@ -104,7 +104,7 @@ impl Session {
             let txn = &self.transaction()?.txn;
             txn.lock_relation(oid, LockMode::RowExclusive).await?;
             self.must_be_writable("COPY FROM")?;
-            let columns = bind::columns_of(&view);
+            let columns = binder::columns_of(&view);
             return columns.ok_or_else(|| Error::internal("a view without columns"));
         }
         let bound = self.catalog().table(oid).cloned();

@@ -6,11 +6,11 @@ mod deparse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use throng_sql::catalog::{Catalog, TriggerDef};
-use throng_sql::command::{ExplainFormat, ExplainOptions};
-use throng_sql::expr::RelId;
-use throng_sql::plan::{InheritedTarget, Node, Plan, PlannedStatement, StatementTag};
-use throng_sql::query::{BoundQuery, JoinKind, SetOp};
+use throng_bind::command::{ExplainFormat, ExplainOptions};
+use throng_bind::expr::RelId;
+use throng_bind::query::{BoundQuery, JoinKind, SetOp};
+use throng_catalog::{Catalog, TriggerDef};
+use throng_plan::{InheritedTarget, Node, Plan, PlannedStatement, StatementTag};
 use throng_types::lexical::quote_ident;
 use throng_types::{Datum, Oid, Result, SqlType};
 
@@ -27,7 +27,7 @@ const JSON: Oid = Oid(114);
 struct Shown {
     title: String,
     details: Vec<(&'static str, String)>,
-    cost: throng_sql::plan::Cost,
+    cost: throng_plan::Cost,
     counters: Option<NodeCounters>,
     children: Vec<Shown>,
     /// Written before the operator where it is a subquery of an expression.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use throng_access::Heap;
+use throng_bind::command::{Ddl, Maintained, VacuumOptions};
 use throng_buffer::{retry, retry_blocking};
-use throng_sql::command::{Ddl, Maintained, VacuumOptions};
 use throng_txn::vacuum::CostDelay;
 use throng_txn::{LockMode, LockTag};
 use throng_types::error::{Severity, state};

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use throng_sql::catalog::fires;
-use throng_sql::plan::{DeleteNode, InsertNode, Node, UpdateNode};
+use throng_catalog::fires;
+use throng_plan::{DeleteNode, InsertNode, Node, UpdateNode};
 use throng_types::{Result, Tid};
 
 use super::{Named, Triggers};

@@ -20,10 +20,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
+use throng_bind::binder::{self, BodyResult};
+use throng_bind::expr::Expr;
 use throng_buffer::retry;
-use throng_sql::bind::{self, BodyResult};
-use throng_sql::catalog::{Enabled, RoutineDef, TableDef, TriggerDef, fires};
-use throng_sql::expr::Expr;
+use throng_catalog::{Enabled, RoutineDef, TableDef, TriggerDef, fires};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_to_change};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid, oid};
@@ -158,10 +158,10 @@ impl Triggers {
         for trigger in triggers.iter().filter(runs) {
             let callee = match env.catalog.routine(trigger.function) {
                 Some(routine) => Callee::Routine(routine.clone()),
-                None if trigger.function == bind::SUPPRESS => Callee::Suppress,
+                None if trigger.function == binder::SUPPRESS => Callee::Suppress,
                 None => return Err(Error::internal("a trigger without its function")),
             };
-            let when = bind::trigger_condition(trigger, def, env.catalog, env.eval)?;
+            let when = binder::trigger_condition(trigger, def, env.catalog, env.eval)?;
             own.push(Ready {
                 def: trigger.clone(),
                 callee,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use throng_buffer::retry;
-use throng_sql::catalog::{TriggerDef, fires};
+use throng_catalog::{TriggerDef, fires};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::{TableDef, fires};
+use throng_catalog::{TableDef, fires};
 use throng_types::{Datum, Result, Tid};
 
 use super::queue::Capture;

@@ -4,8 +4,8 @@
 //! because the pool is small, and these are cured by different things.
 
 use throng_buffer::PoolStats;
+use throng_catalog::system::HolderInfo;
 use throng_observe::{PresentWait, Scope, WaitEvent, WaitRow};
-use throng_sql::catalog::system::HolderInfo;
 use throng_values::settings::Id;
 
 use crate::session::answers::eval_host::SessionHost;

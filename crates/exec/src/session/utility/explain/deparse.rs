@@ -1,11 +1,11 @@
 //! Expressions of a plan as SQL text, for people to read: slots by the names of the columns in
 //! them.
 
-use throng_sql::catalog::{TableDef, VirtualTable};
-use throng_sql::expr::{AggCall, Expr, SortKey, system};
-use throng_sql::plan::{AggregateNode, WindowNode};
-use throng_sql::query::JoinKind;
-use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
+use throng_bind::expr::{AggCall, Expr, SortKey, system};
+use throng_bind::query::JoinKind;
+use throng_bind::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
+use throng_catalog::{TableDef, VirtualTable};
+use throng_plan::{AggregateNode, WindowNode};
 use throng_types::lexical::quote_ident;
 use throng_types::sqltype::format_type;
 use throng_types::{Datum, interrupt};
@@ -133,7 +133,7 @@ impl Names {
     }
 
     fn window_call(&self, call: &WindowCall, node: &WindowNode) -> String {
-        let aggregate = matches!(call.callee, throng_sql::window::Callee::Aggregate(_));
+        let aggregate = matches!(call.callee, throng_bind::window::Callee::Aggregate(_));
         let args = match call.args.is_empty() && aggregate {
             true => "*".to_owned(),
             false => self.list(&call.args, ", "),

@@ -1,0 +1,118 @@
+//! What CREATE INDEX says of its access method and of its keys' order: collations and operator
+//! classes, which are kept where they are not what goes without saying.
+//!
+//! A hash index is a B-tree over its one column that is asked for equal keys alone.
+
+use throng_types::error::state;
+use throng_types::sqltype::{has_collation, type_name};
+use throng_types::{Error, Oid, Result};
+
+use crate::binder::Binder;
+use throng_catalog::system::operator_class;
+use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
+use throng_syntax::parse::ast;
+
+impl Binder<'_> {
+    /// The access method of that name, where it can do what is asked of it.
+    pub(in crate::binder) fn index_method(&self, ast: &ast::CreateIndex) -> Result<IndexMethod> {
+        let Some((name, pos)) = &ast.method else {
+            return Ok(IndexMethod::Btree);
+        };
+        match name.as_str() {
+            "btree" => Ok(IndexMethod::Btree),
+            "hash" => {
+                may_hash(ast)?;
+                Ok(IndexMethod::Hash)
+            }
+            "gist" | "gin" | "brin" | "spgist" | "rtree" => {
+                let what = format!("access method \"{name}\"");
+                Err(Error::unsupported(what).position(pos + 1))
+            }
+            _ => {
+                let message = format!("access method \"{name}\" does not exist");
+                Err(Error::new(state::UNDEFINED_OBJECT, message))
+            }
+        }
+    }
+
+    /// Notes a key's collation and operator class where they are others than its type and column
+    /// have.
+    pub(in crate::binder) fn key_words(
+        &self,
+        key: &ast::IndexKey,
+        ty: Oid,
+        table: &TableDef,
+        attnum: u16,
+        terms: &mut IndexTerms,
+    ) -> Result<()> {
+        let mut words = KeyWords::default();
+        if let Some(collation) = &key.collation {
+            if !has_collation(ty) {
+                let message = format!("collations are not supported by type {}", type_name(ty));
+                return Err(Error::new(state::DATATYPE_MISMATCH, message));
+            }
+            let own = match attnum {
+                0 => None,
+                attnum => table.column(attnum).collation.as_deref(),
+            };
+            let said = collation.last();
+            words.collation = (own.unwrap_or("default") != said).then(|| said.to_owned());
+        }
+        if let Some(class) = &key.class {
+            words.class = self.key_class(class, ty, terms.method)?;
+        }
+        terms.words.push(words);
+        Ok(())
+    }
+
+    /// The operator class's name, unless it is the one that the type has anyway.
+    fn key_class(&self, class: &ast::Name, ty: Oid, method: IndexMethod) -> Result<Option<String>> {
+        let name = class.last();
+        let missing = || {
+            let message = format!(
+                "operator class \"{class}\" does not exist for access method \"{}\"",
+                method.name()
+            );
+            Error::new(state::UNDEFINED_OBJECT, message)
+        };
+        if class.schema().is_some_and(|s| s != "pg_catalog") {
+            return Err(missing());
+        }
+        match operator_class::accepts(name, ty) {
+            None => Err(missing()),
+            Some(false) => {
+                let message = format!(
+                    "operator class \"{name}\" does not accept data type {}",
+                    type_name(ty)
+                );
+                Err(Error::new(state::DATATYPE_MISMATCH, message))
+            }
+            Some(true) if operator_class::is_default(name, ty) => Ok(None),
+            Some(true) => Ok(Some(name.to_owned())),
+        }
+    }
+}
+
+/// 0A000 for what only ordered trees do.
+fn may_hash(ast: &ast::CreateIndex) -> Result<()> {
+    let refused = |what: &str| {
+        let message = format!("access method \"hash\" does not support {what}");
+        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+    };
+    if ast.unique {
+        return refused("unique indexes");
+    }
+    if !ast.include.is_empty() {
+        return refused("included columns");
+    }
+    if ast.columns.len() > 1 {
+        return refused("multicolumn indexes");
+    }
+    if ast.columns.iter().any(|c| c.descending) {
+        return refused("ASC/DESC options");
+    }
+    if ast.columns.iter().any(|c| c.nulls_first.is_some()) {
+        return refused("NULLS FIRST/LAST options");
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! ALTER DOMAIN, and what ALTER TABLE says of a generated column.
+
+use throng_types::Oid;
+
+use crate::expr::Expr;
+use throng_catalog::{Generated, TypeDef};
+
+/// ALTER DOMAIN: what it is now; new constraints have no oids yet.
+#[derive(Clone, Debug)]
+pub struct AlterDomain {
+    pub def: TypeDef,
+    /// What columns that are there must hold.
+    pub tests: Vec<DomainTest>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DomainTest {
+    pub table: Oid,
+    pub attnum: u16,
+    /// Over the value, `Slot(0)`; none: NOT NULL.
+    pub condition: Option<Expr>,
+}
+
+/// ALTER COLUMN … SET EXPRESSION.
+#[derive(Clone, Debug)]
+pub struct SetExpression {
+    pub attnum: u16,
+    pub generated: Generated,
+    /// Over the row, `Slot(attnum - 1)`.
+    pub value: Expr,
+    /// Conditions on the column with their names: they may not hold any more.
+    pub checks: Vec<(String, Expr)>,
+}

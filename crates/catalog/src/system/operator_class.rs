@@ -1,0 +1,317 @@
+//! How B-trees order types: `pg_opclass`, `pg_opfamily`, `pg_amop`, `pg_amproc`.
+
+use throng_types::{Datum, Oid, oid};
+
+use super::{Rows, SystemState, row};
+use crate::{Catalog, builtin};
+use throng_values::func::{FAMILIES, Operator, Strategy};
+
+/// A B-tree operator class.
+struct Class {
+    oid: u32,
+    name: &'static str,
+    family: u32,
+    ty: Oid,
+    /// Used where an index names none.
+    default: bool,
+}
+
+macro_rules! classes {
+    ($($oid:literal $name:ident in $family:literal for $ty:ident $($default:ident)?;)*) => {
+        const CLASSES: &[Class] = &[
+            $(Class {
+                oid: $oid,
+                name: stringify!($name),
+                family: $family,
+                ty: oid::$ty,
+                default: classes!(@default $($default)?),
+            },)*
+        ];
+    };
+    (@default) => { false };
+    (@default default) => { true };
+}
+
+classes! {
+    1978 int4_ops in 1976 for INT4 default;
+    1979 int2_ops in 1976 for INT2 default;
+    1981 oid_ops in 1989 for OID default;
+    3122 date_ops in 434 for DATE default;
+    3123 float8_ops in 1970 for FLOAT8 default;
+    3124 int8_ops in 1976 for INT8 default;
+    3125 numeric_ops in 1988 for NUMERIC default;
+    3126 text_ops in 1994 for TEXT default;
+    3127 timestamptz_ops in 434 for TIMESTAMPTZ default;
+    3128 timestamp_ops in 434 for TIMESTAMP default;
+    10000 array_ops in 397 for ANYARRAY default;
+    10003 bool_ops in 424 for BOOL default;
+    10004 bpchar_ops in 426 for BPCHAR default;
+    10006 bytea_ops in 428 for BYTEA default;
+    10007 char_ops in 429 for CHAR default;
+    10012 float4_ops in 1970 for FLOAT4 default;
+    10022 interval_ops in 1982 for INTERVAL default;
+    10028 name_ops in 1994 for NAME default;
+    10032 oidvector_ops in 1991 for OIDVECTOR default;
+    10034 record_ops in 2994 for RECORD default;
+    10038 time_ops in 1996 for TIME default;
+    10041 timetz_ops in 2000 for TIMETZ default;
+    10044 varchar_ops in 1994 for TEXT;
+    10050 tid_ops in 2789 for TID default;
+    10053 xid8_ops in 5067 for XID8 default;
+    10065 uuid_ops in 2968 for UUID default;
+    10067 pg_lsn_ops in 3253 for PG_LSN default;
+    10069 enum_ops in 3522 for ANYENUM default;
+    10088 jsonb_ops in 4033 for JSONB default;
+    4217 text_pattern_ops in 2095 for TEXT;
+    4218 varchar_pattern_ops in 2095 for TEXT;
+    4219 bpchar_pattern_ops in 2097 for BPCHAR;
+}
+
+/// The families of those classes.
+const FAMILY_NAMES: &[(u32, &str)] = &[
+    (397, "array_ops"),
+    (424, "bool_ops"),
+    (426, "bpchar_ops"),
+    (428, "bytea_ops"),
+    (429, "char_ops"),
+    (434, "datetime_ops"),
+    (1970, "float_ops"),
+    (1976, "integer_ops"),
+    (1982, "interval_ops"),
+    (1988, "numeric_ops"),
+    (1989, "oid_ops"),
+    (1991, "oidvector_ops"),
+    (1994, "text_ops"),
+    (2095, "text_pattern_ops"),
+    (2097, "bpchar_pattern_ops"),
+    (1996, "time_ops"),
+    (2000, "timetz_ops"),
+    (2789, "tid_ops"),
+    (2968, "uuid_ops"),
+    (2994, "record_ops"),
+    (3253, "pg_lsn_ops"),
+    (3522, "enum_ops"),
+    (4033, "jsonb_ops"),
+    (5067, "xid8_ops"),
+];
+
+/// The three-way comparison of each pair of types: family, left type, right type, function.
+pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
+    (397, oid::ANYARRAY, oid::ANYARRAY, 382, "btarraycmp"),
+    (424, oid::BOOL, oid::BOOL, 1693, "btboolcmp"),
+    (426, oid::BPCHAR, oid::BPCHAR, 1078, "bpcharcmp"),
+    (428, oid::BYTEA, oid::BYTEA, 1954, "byteacmp"),
+    (429, oid::CHAR, oid::CHAR, 358, "btcharcmp"),
+    (434, oid::DATE, oid::DATE, 1092, "date_cmp"),
+    (434, oid::DATE, oid::TIMESTAMP, 2344, "date_cmp_timestamp"),
+    (
+        434,
+        oid::DATE,
+        oid::TIMESTAMPTZ,
+        2357,
+        "date_cmp_timestamptz",
+    ),
+    (434, oid::TIMESTAMP, oid::DATE, 2370, "timestamp_cmp_date"),
+    (434, oid::TIMESTAMP, oid::TIMESTAMP, 2045, "timestamp_cmp"),
+    (
+        434,
+        oid::TIMESTAMP,
+        oid::TIMESTAMPTZ,
+        2526,
+        "timestamp_cmp_timestamptz",
+    ),
+    (
+        434,
+        oid::TIMESTAMPTZ,
+        oid::DATE,
+        2383,
+        "timestamptz_cmp_date",
+    ),
+    (
+        434,
+        oid::TIMESTAMPTZ,
+        oid::TIMESTAMP,
+        2533,
+        "timestamptz_cmp_timestamp",
+    ),
+    (
+        434,
+        oid::TIMESTAMPTZ,
+        oid::TIMESTAMPTZ,
+        1314,
+        "timestamptz_cmp",
+    ),
+    (1970, oid::FLOAT4, oid::FLOAT4, 354, "btfloat4cmp"),
+    (1970, oid::FLOAT4, oid::FLOAT8, 2194, "btfloat48cmp"),
+    (1970, oid::FLOAT8, oid::FLOAT4, 2195, "btfloat84cmp"),
+    (1970, oid::FLOAT8, oid::FLOAT8, 355, "btfloat8cmp"),
+    (1976, oid::INT8, oid::INT8, 842, "btint8cmp"),
+    (1976, oid::INT8, oid::INT2, 2193, "btint82cmp"),
+    (1976, oid::INT8, oid::INT4, 2189, "btint84cmp"),
+    (1976, oid::INT2, oid::INT8, 2192, "btint28cmp"),
+    (1976, oid::INT2, oid::INT2, 350, "btint2cmp"),
+    (1976, oid::INT2, oid::INT4, 2190, "btint24cmp"),
+    (1976, oid::INT4, oid::INT8, 2188, "btint48cmp"),
+    (1976, oid::INT4, oid::INT2, 2191, "btint42cmp"),
+    (1976, oid::INT4, oid::INT4, 351, "btint4cmp"),
+    (1982, oid::INTERVAL, oid::INTERVAL, 1315, "interval_cmp"),
+    (1988, oid::NUMERIC, oid::NUMERIC, 1769, "numeric_cmp"),
+    (1989, oid::OID, oid::OID, 356, "btoidcmp"),
+    (1991, oid::OIDVECTOR, oid::OIDVECTOR, 404, "btoidvectorcmp"),
+    (1994, oid::NAME, oid::NAME, 359, "btnamecmp"),
+    (1994, oid::NAME, oid::TEXT, 246, "btnametextcmp"),
+    (1994, oid::TEXT, oid::NAME, 253, "bttextnamecmp"),
+    (1994, oid::TEXT, oid::TEXT, 360, "bttextcmp"),
+    (1996, oid::TIME, oid::TIME, 1107, "time_cmp"),
+    (2000, oid::TIMETZ, oid::TIMETZ, 1358, "timetz_cmp"),
+    (2789, oid::TID, oid::TID, 2794, "bttidcmp"),
+    (2968, oid::UUID, oid::UUID, 2960, "uuid_cmp"),
+    (2994, oid::RECORD, oid::RECORD, 2987, "btrecordcmp"),
+    (3253, oid::PG_LSN, oid::PG_LSN, 3251, "pg_lsn_cmp"),
+    (3522, oid::ANYENUM, oid::ANYENUM, 3514, "enum_cmp"),
+    (4033, oid::JSONB, oid::JSONB, 4044, "jsonb_cmp"),
+    (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
+];
+
+pub(super) fn class_named(name: &str) -> Option<Oid> {
+    let class = CLASSES.iter().find(|c| c.name == name);
+    class.map(|c| Oid(c.oid))
+}
+
+pub(super) fn family_named(name: &str) -> Option<Oid> {
+    let family = FAMILY_NAMES.iter().find(|(_, known)| *known == name);
+    family.map(|(oid, _)| Oid(*oid))
+}
+
+/// Whether the class of that name orders values of a type; none where there is no such class.
+pub fn accepts(name: &str, ty: Oid) -> Option<bool> {
+    let class = CLASSES.iter().find(|c| c.name == name)?;
+    Some(class.ty == ordered_as(ty))
+}
+
+/// Whether the class of that name is what an index on a column of that type has anyway.
+pub fn is_default(name: &str, ty: Oid) -> bool {
+    class_of(name, ty) == default_for(ty)
+}
+
+/// The class of a key column: the one that was named, or its type's.
+pub(super) fn class_of(name: &str, ty: Oid) -> Oid {
+    let class = CLASSES.iter().find(|c| c.name == name);
+    class.map_or_else(|| default_for(ty), |c| Oid(c.oid))
+}
+
+/// The type as which values of a type are ordered.
+fn ordered_as(ty: Oid) -> Oid {
+    match ty {
+        oid::VARCHAR => oid::TEXT,
+        oid::REGPROC | oid::REGCLASS | oid::REGTYPE | oid::REGROLE | oid::REGNAMESPACE => oid::OID,
+        _ if throng_types::sqltype::made::is_enum(ty) => oid::ANYENUM,
+        _ if throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array()) => oid::ANYARRAY,
+        other => other,
+    }
+}
+
+/// The class an index on a column of that type has; none for types that have no order.
+pub(super) fn default_for(ty: Oid) -> Oid {
+    let ordered = ordered_as(ty);
+    let class = CLASSES.iter().find(|c| c.default && c.ty == ordered);
+    class.map_or(Oid::NONE, |c| Oid(c.oid))
+}
+
+fn family_of(ty: Oid) -> Option<u32> {
+    CLASSES.iter().find(|c| c.ty == ty).map(|c| c.family)
+}
+
+/// Whether there is an operator class of that oid.
+pub fn is_class(oid: Oid) -> bool {
+    CLASSES.iter().any(|class| class.oid == oid.0)
+}
+
+/// Whether there is an operator family of that oid.
+pub fn is_family(oid: Oid) -> bool {
+    FAMILY_NAMES.iter().any(|(family, _)| *family == oid.0)
+}
+
+pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
+    let classes = CLASSES.iter().map(|c| {
+        // `name` is kept in indexes as a string of its true length.
+        let kept = if c.ty == oid::NAME {
+            oid::CSTRING
+        } else {
+            Oid::NONE
+        };
+        row![
+            Oid(c.oid),
+            builtin::BTREE_AM,
+            c.name,
+            builtin::PG_CATALOG,
+            builtin::SUPERUSER,
+            Oid(c.family),
+            c.ty,
+            c.default,
+            kept,
+        ]
+    });
+    classes.collect()
+}
+
+pub(super) fn pg_opfamily(_: &Catalog, _: &dyn SystemState) -> Rows {
+    let families = FAMILY_NAMES.iter();
+    families
+        .map(|&(oid, name)| {
+            row![
+                Oid(oid),
+                builtin::BTREE_AM,
+                name,
+                builtin::PG_CATALOG,
+                builtin::SUPERUSER
+            ]
+        })
+        .collect()
+}
+
+fn strategy_number(strategy: Strategy) -> i16 {
+    match strategy {
+        Strategy::Less => 1,
+        Strategy::LessEqual => 2,
+        Strategy::Equal => 3,
+        Strategy::GreaterEqual => 4,
+        Strategy::Greater => 5,
+    }
+}
+
+/// Where the numbers of these rows begin; they have none that anybody could know.
+const FIRST_UNPINNED: u32 = 10_000;
+
+pub(super) fn pg_amop(_: &Catalog, _: &dyn SystemState) -> Rows {
+    let entry = |o: &Operator| {
+        let family = family_of(o.left)?;
+        Some((family, o.left, o.right, strategy_number(o.strategy?), o.oid))
+    };
+    let operators = FAMILIES.iter().flat_map(|f| f.operators).filter_map(entry);
+    operators
+        .zip(FIRST_UNPINNED..)
+        .map(|((family, left, right, strategy, operator), number)| {
+            row![
+                Oid(number),
+                Oid(family),
+                left,
+                right,
+                strategy,
+                Datum::Char(b's'),
+                operator,
+                builtin::BTREE_AM,
+                Oid::NONE,
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_amproc(_: &Catalog, _: &dyn SystemState) -> Rows {
+    let comparisons = COMPARISONS.iter().zip(FIRST_UNPINNED..);
+    comparisons
+        .map(|(&(family, left, right, function, _), number)| {
+            row![Oid(number), Oid(family), left, right, 1i16, Oid(function)]
+        })
+        .collect()
+}

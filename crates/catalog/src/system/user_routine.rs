@@ -1,0 +1,274 @@
+//! Functions and procedures that users made: their rows of `pg_proc`, and what `pg_get_functiondef`
+//! and its kin say.
+
+use throng_types::sqltype::{element_of, format_type, made};
+use throng_types::{Array, Datum, Oid, SqlType, oid};
+
+use super::{Rows, row};
+use crate::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
+use throng_types::lexical::{quote_ident, quote_literal};
+use throng_values::func::Volatility;
+use throng_values::settings::{self, value::split_names};
+
+/// The language SQL, as `pg_language` numbers it.
+pub(super) const SQL: Oid = Oid(14);
+/// PL/pgSQL, likewise.
+pub(super) const PLPGSQL: Oid = Oid(13600);
+const DEFAULT_COST: f64 = 100.0;
+const DEFAULT_ROWS: f64 = 1000.0;
+
+fn chars(items: impl Iterator<Item = u8>) -> Datum {
+    let items = items.map(Datum::Char).collect();
+    Datum::array(Array::from_items(oid::CHAR, items))
+}
+
+fn texts(items: impl Iterator<Item = String>) -> Datum {
+    let items = items.map(Datum::from).collect();
+    Datum::array(Array::from_items(oid::TEXT, items))
+}
+
+/// The element of its last argument, where that is VARIADIC.
+fn variadic(def: &RoutineDef) -> Oid {
+    let last = def.args.iter().find(|a| a.mode == ArgMode::Variadic);
+    match last.map(|a| a.ty) {
+        None => Oid::NONE,
+        Some(oid::ANYARRAY) => oid::ANYELEMENT,
+        Some(oid::ANYCOMPATIBLEARRAY) => oid::ANYCOMPATIBLE,
+        Some(array) => element_of(array).unwrap_or(Oid::NONE),
+    }
+}
+
+pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
+    let volatility = match def.volatility {
+        Volatility::Immutable => b'i',
+        Volatility::Stable => b's',
+        Volatility::Volatile => b'v',
+    };
+    let only_inputs = def.args.iter().all(|a| a.mode == ArgMode::In);
+    let unnamed = def.args.iter().all(|a| a.name.is_empty());
+    let oids = |items: &mut dyn Iterator<Item = Oid>| items.map(Datum::from).collect::<Vec<_>>();
+    let defaults: Vec<&str> = def.inputs().filter_map(|a| a.default.as_deref()).collect();
+    let (source, standard) = match &def.body {
+        RoutineBody::Text(text) | RoutineBody::Plpgsql(text) => (text.as_str(), Datum::Null),
+        RoutineBody::Standard { text, .. } => ("", Datum::from(text.as_str())),
+    };
+    let settings = def.settings.iter().map(|(n, v)| format!("{n}={v}"));
+    row![
+        def.oid,
+        def.name.as_str(),
+        def.schema,
+        def.owner,
+        match def.body {
+            RoutineBody::Plpgsql(_) => PLPGSQL,
+            _ => SQL,
+        },
+        def.cost as f32,
+        def.rows as f32,
+        variadic(def),
+        Oid::NONE,
+        Datum::Char(match def.kind {
+            RoutineKind::Function => b'f',
+            RoutineKind::Procedure => b'p',
+        }),
+        def.security_definer,
+        def.leakproof,
+        def.strict,
+        def.set,
+        Datum::Char(volatility),
+        Datum::Char(def.parallel as u8),
+        def.inputs().count() as i16,
+        def.defaults() as i16,
+        def.declared_ret(),
+        Datum::array(Array::vector(
+            oid::OID,
+            oids(&mut def.inputs().map(ArgDef::declared))
+        )),
+        match only_inputs {
+            true => Datum::Null,
+            false => Datum::array(Array::from_items(
+                oid::OID,
+                oids(&mut def.args.iter().map(ArgDef::declared))
+            )),
+        },
+        match only_inputs {
+            true => Datum::Null,
+            false => chars(def.args.iter().map(|a| a.mode.letter())),
+        },
+        match unnamed {
+            true => Datum::Null,
+            false => texts(def.args.iter().map(|a| a.name.clone())),
+        },
+        match defaults.is_empty() {
+            true => Datum::Null,
+            false => Datum::from(defaults.join(", ")),
+        },
+        Datum::Null,
+        source,
+        Datum::Null,
+        standard,
+        match def.settings.is_empty() {
+            true => Datum::Null,
+            false => texts(settings),
+        },
+        Datum::Null,
+    ]
+}
+
+pub(super) fn proc_rows(catalog: &Catalog) -> Rows {
+    catalog
+        .routines()
+        .into_iter()
+        .map(|d| {
+            let mut row = proc_row(d);
+            // The last column is `proacl`.
+            if let Some(acl) = row.last_mut() {
+                let class = builtin::class::PROCEDURE;
+                *acl = super::relation::privileges(catalog, class, d.oid, 0);
+            }
+            row
+        })
+        .collect()
+}
+
+fn type_text(catalog: &Catalog, path: &[Oid], ty: Oid) -> String {
+    match catalog.type_display(path, ty).filter(|_| made::is_made(ty)) {
+        Some(made) => made,
+        None => format_type(SqlType::plain(ty)),
+    }
+}
+
+/// What `pg_get_function_arguments` and, without defaults, `pg_get_function_identity_arguments`
+/// say.
+pub fn arguments(catalog: &Catalog, path: &[Oid], def: &RoutineDef, defaults: bool) -> String {
+    let shown = def.args.iter().filter(|a| a.mode != ArgMode::Table);
+    let shown: Vec<String> = shown
+        .map(|a| argument(catalog, path, def, a, defaults))
+        .collect();
+    shown.join(", ")
+}
+
+fn argument(
+    catalog: &Catalog,
+    path: &[Oid],
+    def: &RoutineDef,
+    arg: &ArgDef,
+    defaults: bool,
+) -> String {
+    let mode = match arg.mode {
+        ArgMode::In if def.kind == RoutineKind::Procedure => "IN ",
+        ArgMode::In | ArgMode::Table => "",
+        ArgMode::Out => "OUT ",
+        ArgMode::InOut => "INOUT ",
+        ArgMode::Variadic => "VARIADIC ",
+    };
+    let mut text = mode.to_owned();
+    if !arg.name.is_empty() {
+        text += &quote_ident(&arg.name);
+        text.push(' ');
+    }
+    text += &type_text(catalog, path, arg.declared());
+    if let Some(default) = arg.default.as_ref().filter(|_| defaults) {
+        text += " DEFAULT ";
+        text += default;
+    }
+    text
+}
+
+/// What `pg_get_function_result` says; nothing of a procedure.
+pub fn result(catalog: &Catalog, path: &[Oid], def: &RoutineDef) -> Option<String> {
+    if def.kind == RoutineKind::Procedure {
+        return None;
+    }
+    let columns: Vec<String> = def
+        .args
+        .iter()
+        .filter(|a| a.mode == ArgMode::Table)
+        .map(|a| argument(catalog, path, def, a, false))
+        .collect();
+    if !columns.is_empty() {
+        return Some(format!("TABLE({})", columns.join(", ")));
+    }
+    let ty = match def.row_of.and_then(|table| catalog.relation(table)) {
+        Some(relation) => catalog.display_name(path, &relation),
+        None => type_text(catalog, path, def.declared_ret()),
+    };
+    Some(match def.set {
+        true => format!("SETOF {ty}"),
+        false => ty,
+    })
+}
+
+/// What `pg_get_functiondef` says; `body`: the body of one that was read when it was made.
+pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Option<&str>) -> String {
+    let schema = catalog.schema(def.schema).map_or("", |s| s.name.as_str());
+    let word = match def.kind {
+        RoutineKind::Function => "FUNCTION",
+        RoutineKind::Procedure => "PROCEDURE",
+    };
+    let mut text = format!(
+        "CREATE OR REPLACE {word} {}.{}({})\n",
+        quote_ident(schema),
+        quote_ident(&def.name),
+        arguments(catalog, path, def, true)
+    );
+    if let Some(result) = result(catalog, path, def) {
+        text += &format!(" RETURNS {result}\n");
+    }
+    text += &format!(" LANGUAGE {}\n", def.body.language());
+    let mut options = String::new();
+    options += match def.volatility {
+        Volatility::Immutable => " IMMUTABLE",
+        Volatility::Stable => " STABLE",
+        Volatility::Volatile => "",
+    };
+    options += match def.parallel {
+        's' => " PARALLEL SAFE",
+        'r' => " PARALLEL RESTRICTED",
+        _ => "",
+    };
+    for (on, word) in [
+        (def.strict, " STRICT"),
+        (def.security_definer, " SECURITY DEFINER"),
+        (def.leakproof, " LEAKPROOF"),
+    ] {
+        options += if on { word } else { "" };
+    }
+    if def.cost != DEFAULT_COST {
+        options += &format!(" COST {}", def.cost);
+    }
+    if def.rows > 0.0 && def.rows != DEFAULT_ROWS {
+        options += &format!(" ROWS {}", def.rows);
+    }
+    if !options.is_empty() {
+        text += &options;
+        text.push('\n');
+    }
+    for (name, value) in &def.settings {
+        let names = settings::is_list_of_names(name).then(|| split_names(value));
+        let value = match names.flatten() {
+            Some(names) => {
+                let quoted: Vec<_> = names.iter().map(|n| quote_literal(n)).collect();
+                quoted.join(", ")
+            }
+            None => quote_literal(value),
+        };
+        text += &format!(" SET {} TO {value}\n", quote_ident(name));
+    }
+    match (&def.body, body) {
+        (RoutineBody::Text(source) | RoutineBody::Plpgsql(source), _) => {
+            let mut tag = match def.kind {
+                RoutineKind::Function => "$function".to_owned(),
+                RoutineKind::Procedure => "$procedure".to_owned(),
+            };
+            while source.contains(&tag) {
+                tag.push('x');
+            }
+            text += &format!("AS {tag}${source}{tag}$\n");
+        }
+        (RoutineBody::Standard { text: written, .. }, shown) => {
+            text += shown.unwrap_or(written);
+            text.push('\n');
+        }
+    }
+    text
+}
