@@ -5,7 +5,7 @@
 //! after the wait. What a transaction is, and what it may see, comes in through [`TxContext`] and
 //! [`Visibility`]; the room above implements them, so nothing here knows how a snapshot is made.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`.
+//! Imported by: `server`, `analytics`, `session`, `exec`, `lab`, `txn`.
 
 mod admit;
 pub mod btree;

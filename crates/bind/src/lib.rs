@@ -3,7 +3,7 @@
 //!
 //! Promises: binding changes nothing and waits for nothing; an error says the place that it is about.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `plan`.
+//! Imported by: `analytics`, `session`, `exec`, `plan`.
 
 pub mod binder;
 pub mod command;

@@ -25,7 +25,7 @@
 //! `unsafe` is in `memory` (the reservation), `seal` (its protection) and where a guard, by the
 //! latch it holds, turns words into bytes.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`.
+//! Imported by: `server`, `analytics`, `session`, `exec`, `lab`, `txn`, `access`.
 
 mod checksum;
 mod evict;

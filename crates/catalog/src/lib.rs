@@ -10,7 +10,7 @@
 //!
 //! Promises: a catalog never changes; nothing here binds an expression or waits.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `plan`, `bind`.
+//! Imported by: `session`, `exec`, `plan`, `bind`.
 
 pub mod acl;
 mod def;

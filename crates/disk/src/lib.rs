@@ -15,7 +15,7 @@
 //! What is durable: a file's bytes and length after [`File::sync`]; that a name exists, is gone, or
 //! means another file, after [`Disk::sync_dir`] of its directory. Nothing else.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`.
+//! Imported by: `server`, `session`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`.
 
 mod checked;
 pub mod descriptors;

@@ -23,6 +23,7 @@ use throng_catalog::system::{
     TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_catalog::{Catalog, IndexDef, ViewDef, written_type};
+use throng_observe::{Object, WaitEvent, waited};
 use throng_plan::{Plan, PlannedStatement};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::{Datum, Error, Oid, Result};
@@ -31,11 +32,12 @@ use throng_values::io::FormatSettings;
 
 pub use counts::JobCounts;
 
+use crate::effects::Effects;
 use crate::run::Row;
 use crate::run::context::{Cx, Env, Memory};
 use crate::run::eval::eval;
 use crate::run::items::ItemTables;
-use crate::session::Effects;
+use crate::spill::{RowList, RowStore};
 use crate::store::Store;
 
 /// What runs big statements.
@@ -294,5 +296,50 @@ impl SystemState for SessionFacts {
     }
     fn table_activity(&self, _: Oid) -> TableActivity {
         TableActivity::default()
+    }
+}
+
+pub fn job(
+    plan: Arc<PlannedStatement>,
+    env: Env<'_>,
+    catalog: &Arc<Catalog>,
+    work_mem: usize,
+) -> Job {
+    Job::new(
+        plan,
+        env.params.to_vec(),
+        env.snapshot.clone(),
+        env.store.clone(),
+        catalog.clone(),
+        &env.eval,
+        work_mem,
+    )
+}
+
+/// What a statement that runs here has to ask the pool with.
+pub struct Pool {
+    pub analytics: Arc<dyn Analytics>,
+    pub catalog: Arc<Catalog>,
+    /// Bytes.
+    pub work_mem: usize,
+}
+
+impl Pool {
+    /// All rows of a part of a plan, and what its operators did.
+    pub async fn run(&self, part: &Plan, env: Env<'_>) -> Result<(RowList, Arc<JobCounts>)> {
+        let statement = PlannedStatement::of_part(part.clone());
+        let job = job(Arc::new(statement), env, &self.catalog, self.work_mem);
+        let counts = job.counts.clone();
+        let mut stream = self.analytics.start(job);
+        let mut kept = RowStore::new(self.work_mem, env.store);
+        loop {
+            let next = waited(WaitEvent::AnalyticsRun, Object::NONE, stream.next());
+            let Some(rows) = env.cancel.guard(next).await? else {
+                return Ok((kept.into_rows(), counts));
+            };
+            for row in &rows {
+                kept.keep(row)?;
+            }
+        }
     }
 }

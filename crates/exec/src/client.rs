@@ -5,14 +5,13 @@
 //! Nothing here is sent until `flush` or until the connection has no more input, so a whole batch
 //! of messages leaves in one write.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 use throng_values::func::EvalContext;
-
-use crate::notify::Notification;
 
 /// One column of a result, as RowDescription tells it.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,4 +102,46 @@ pub trait Client {
     fn backlog(&self) -> usize;
     /// Sends what is there; waits for the client to take it, never holding the core.
     fn flush(&mut self) -> ClientFuture<'_, ()>;
+}
+
+/// A client that a statement gives rows to and that is told of what functions say meanwhile:
+/// whoever has it is alone with it.
+pub struct Turns<'a>(Cell<Option<&'a mut (dyn Client + 'a)>>);
+
+impl<'a> Turns<'a> {
+    pub fn new(client: &'a mut (dyn Client + 'a)) -> Turns<'a> {
+        Turns(Cell::new(Some(client)))
+    }
+
+    /// None while somebody else has it.
+    pub fn with<T>(&self, f: impl FnOnce(&mut dyn Client) -> T) -> Option<T> {
+        let client = self.0.take()?;
+        let given = f(client);
+        self.0.set(Some(client));
+        Some(given)
+    }
+
+    pub async fn flush(&self) -> Result<()> {
+        let Some(client) = self.0.take() else {
+            return Ok(());
+        };
+        let flushed = client.flush().await;
+        self.0.set(Some(client));
+        flushed
+    }
+
+    /// Lets the client take what has gathered, if that is much.
+    pub async fn drain(&self) -> Result<()> {
+        match self.with(|client| client.backlog() > HIGH_WATER) {
+            Some(true) => self.flush().await,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A message on a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Notification {
+    pub channel: String,
+    pub payload: String,
 }

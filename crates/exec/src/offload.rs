@@ -25,11 +25,11 @@ use throng_values::func::{
 };
 use tokio::sync::oneshot;
 
+use crate::effects::Effect;
 use crate::placement::Placement;
 use crate::run::context::Env;
 use crate::run::routine::CallPlace;
 use crate::run::{Cx, Step, Suspension};
-use crate::session::Effect;
 
 /// A tenth of an event loop's weight: nobody's statement stands still while the loops have all to
 /// do.

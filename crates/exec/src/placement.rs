@@ -17,8 +17,6 @@ use throng_sync::topology::{Topology, confine_current_thread, pin_current_thread
 use throng_types::Result;
 use throng_values::settings::{Id, ServerSettings};
 
-use crate::engine::GivenSettings;
-
 /// Where the threads of one server run.
 #[derive(Clone)]
 pub struct Placement {
@@ -28,15 +26,11 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// As a server given these settings will place its threads on `cores`.
+    /// As a server of these settings places its threads on `cores`.
     ///
     /// # Errors
-    /// Those of settings that are none.
-    pub fn of(given: &GivenSettings, cores: &[usize]) -> Result<Placement> {
-        Placement::new(&given.settings()?, cores)
-    }
-
-    pub(crate) fn new(settings: &ServerSettings, cores: &[usize]) -> Result<Placement> {
+    /// A machine whose memory nodes cannot be told.
+    pub fn new(settings: &ServerSettings, cores: &[usize]) -> Result<Placement> {
         let nodes = match (settings.text(Id::LabNuma), settings.int(Id::LabFakeNodes)) {
             ("split", 0) => Nodes::of(&Topology::detect()?.only(cores)),
             ("split", made_up) => Nodes::of(&Topology::fake(cores, made_up as usize)),
@@ -90,16 +84,14 @@ mod tests {
     use super::*;
     use throng_sync::topology::allowed_cores;
     use throng_types::error::state;
+    use throng_values::settings::Source;
 
     fn placement(settings: &[(&str, &str)], cores: &[usize]) -> Result<Placement> {
-        let owned = settings
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()));
-        let given = GivenSettings {
-            command_line: owned.collect(),
-            ..GivenSettings::default()
-        };
-        Placement::of(&given, cores)
+        let mut server = ServerSettings::default();
+        for (name, value) in settings {
+            server.set(name, value, Source::CommandLine)?;
+        }
+        Placement::new(&server, cores)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use throng_access::RelationStore;
 use throng_buffer::Pool;
 
-use crate::session::answers::sequences::Counters;
+use crate::sequence::Counters;
 use crate::spill::SpillSpace;
 
 #[derive(Clone)]

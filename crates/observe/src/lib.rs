@@ -14,8 +14,8 @@
 //! Statics here are the standard library's atomics even under loom: counting is not part of any
 //! model.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `catalog`, `values`, `txn`, `access`,
-//! `buffer`, `wal`, `disk`.
+//! Imported by: `server`, `session`, `exec`, `lab`, `catalog`, `values`, `txn`, `access`, `buffer`,
+//! `wal`, `disk`.
 
 mod clock;
 mod counter;

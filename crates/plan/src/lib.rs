@@ -14,7 +14,7 @@
 //! Promises: planning changes nothing and waits for nothing; what it takes is bounded by the
 //! statement and by how many joins it searches.
 //!
-//! Imported by: `server`, `analytics`, `exec`.
+//! Imported by: `analytics`, `session`, `exec`.
 
 mod access;
 mod alternatives;

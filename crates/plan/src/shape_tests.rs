@@ -89,7 +89,7 @@ proptest! {
     fn any_soup_is_planned_or_refused(sql in soup()) {
         if let Ok(parsed) = parse(&sql) {
             for p in parsed {
-                let bound = BENCH.bind(&p.statement, &sql).map_err(|e| e.to_string());
+                let bound = BENCH.bench.bind(&p.statement, &sql).map_err(|e| e.to_string());
                 let _ = bound.map(|b| BENCH.plan(b));
             }
         }

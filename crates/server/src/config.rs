@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
-use throng_exec::GivenSettings;
+use throng_session::GivenSettings;
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, Result};

@@ -11,8 +11,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
 use throng_disk::descriptors;
-use throng_exec::{Engine, EngineConfig, Passwords, Placement};
+use throng_exec::placement::Placement;
 use throng_observe::heap;
+use throng_session::{Engine, EngineConfig, Passwords};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -48,7 +49,7 @@ pub fn run(config: Config) -> Result<()> {
 }
 
 fn run_once(config: &Config, restart: &Restart) -> Result<Ended> {
-    let placement = Placement::of(&config.settings, &config.cores)?;
+    let placement = Placement::new(&config.settings.settings()?, &config.cores)?;
     placement.confine();
     let engine = Engine::open(EngineConfig {
         data: config.data.clone(),
@@ -127,8 +128,8 @@ fn listen(
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        throng_exec::adopt(engine).await?;
-        throng_exec::drop_leftovers(engine).await?;
+        throng_session::adopt(engine).await?;
+        throng_session::drop_leftovers(engine).await?;
         let listeners = Listeners::bind(config.listen, &config.unix_sockets)?;
         let loops = Loops::start(engine, placement, tls)?;
         let address = listeners.address()?;

@@ -12,8 +12,8 @@
 //! Nothing in this crate knows what it protects, and nothing here records waits: the callers that
 //! know the object do (`throng_observe::LatchExt`).
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`, `disk`,
-//! `observe`.
+//! Imported by: `server`, `analytics`, `session`, `exec`, `lab`, `txn`, `access`, `buffer`, `wal`,
+//! `disk`, `observe`.
 
 pub mod atomic;
 mod balancing;

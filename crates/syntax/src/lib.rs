@@ -4,7 +4,7 @@
 //! Promises: any text gives a tree or an error with its place, in time linear in the text, on a
 //! bounded stack. Nothing here knows a definition, a function or a value.
 //!
-//! Imported by: `exec`, `plan`, `bind`, `catalog`.
+//! Imported by: `session`, `plan`, `bind`, `catalog`.
 
 pub mod parse;
 pub mod plpgsql;

@@ -11,7 +11,7 @@
 //!   latch.
 //! * Every wait can be cancelled, times out as told, and is looked through for deadlocks.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`.
+//! Imported by: `server`, `session`, `exec`, `lab`.
 
 mod active;
 mod checkpoint;

@@ -3,8 +3,8 @@
 //! Promises: what is here is plain data and functions over it; nothing waits, allocates without a
 //! bound that its caller set, or knows of pages, files or sessions.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `plan`, `bind`, `catalog`, `values`,
-//! `syntax`, `txn`, `access`, `buffer`, `wal`, `disk`.
+//! Imported by: `server`, `analytics`, `session`, `exec`, `lab`, `plan`, `bind`, `catalog`,
+//! `values`, `syntax`, `txn`, `access`, `buffer`, `wal`, `disk`.
 
 pub mod calendar;
 pub mod datum;

@@ -3,7 +3,7 @@
 //! Promises: nothing here knows a definition, a statement or a session; what a function needs of
 //! those it asks of its [`func::EvalHost`]. Whatever may compute for long looks at its turn.
 //!
-//! Imported by: `server`, `analytics`, `exec`, `plan`, `bind`, `catalog`.
+//! Imported by: `server`, `analytics`, `session`, `exec`, `plan`, `bind`, `catalog`.
 
 pub mod acl;
 pub mod extension;

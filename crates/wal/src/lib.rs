@@ -15,7 +15,7 @@
 //!                                                       ▲ oldest byte not yet copied = min over busy lanes
 //! ```
 //!
-//! Imported by: `server`, `analytics`, `exec`, `lab`, `txn`, `access`, `buffer`.
+//! Imported by: `server`, `session`, `lab`, `txn`, `access`, `buffer`.
 
 mod buffer;
 mod bytes;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use throng_analytics::{AnalyticsPool, PoolConfig};
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
-use throng_exec::{Engine, EngineConfig, GivenSettings, Login, Passwords, Session};
+use throng_session::{Engine, EngineConfig, GivenSettings, Login, Passwords, Session};
 use throng_types::{Datum, Error, Result};
 use throng_values::func::EvalContext;
 
@@ -108,7 +108,7 @@ impl Client for Rows {
     fn portal_suspended(&mut self) {}
     fn notice(&mut self, _: &Error) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn notification(&mut self, _: i32, _: &throng_exec::notify::Notification) {}
+    fn notification(&mut self, _: i32, _: &throng_exec::client::Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
     fn copy_read<'a>(&'a mut self, _: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
         Box::pin(async { Ok(false) })

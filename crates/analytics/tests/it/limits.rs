@@ -9,7 +9,7 @@ use crate::database::{Database, by_pool, by_rows, execute, on_a_loop, query};
 
 /// A table of `rows` rows: `k` scattered over all numbers below, `pad` a string that makes the
 /// table larger than the memory of a job.
-async fn big_table(session: &mut throng_exec::Session, rows: u32) {
+async fn big_table(session: &mut throng_session::Session, rows: u32) {
     execute(session, "CREATE TABLE big (k int, g int, pad text)").await;
     let fill = format!(
         "INSERT INTO big SELECT (n::bigint * 7919 % {rows})::int, n % 20000, 'padding that takes room ' || n \

@@ -3,7 +3,7 @@
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
-use throng_exec::Session;
+use throng_session::Session;
 use throng_types::Datum;
 
 use crate::database::{Database, by_pool, by_rows, execute, on_a_loop};

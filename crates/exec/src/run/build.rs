@@ -25,7 +25,7 @@ use super::subplan::{CteScanOp, SubPlan};
 use super::window::WindowOp;
 use super::{BoxOperator, Operator, Row, Step, empty, spare};
 use crate::analytics::JobCounts;
-use crate::session::Pool;
+use crate::analytics::Pool;
 use crate::spill::RowList;
 use crate::table::{Index, Table};
 
@@ -271,7 +271,7 @@ impl Execution {
 
     /// Lets the analytics pool run the parts that are its; `next` asks for them by
     /// [`super::Suspension::Part`].
-    pub(crate) fn share_with(&mut self, pool: Pool) {
+    pub fn share_with(&mut self, pool: Pool) {
         self.root = None;
         self.pool = Some(Arc::new(pool));
         self.memory.parts.clone_from(&self.plan.parts);

@@ -145,7 +145,7 @@ fn empty(row: &mut Row) {
 }
 
 /// Makes `to` a copy of a row.
-pub(crate) fn copy_row(row: &[Datum], to: &mut Row) {
+pub fn copy_row(row: &[Datum], to: &mut Row) {
     to.clear();
     to.extend_from_slice(row);
 }

@@ -22,9 +22,9 @@ use super::partition::{
 };
 use super::trigger::{Named, Triggers};
 use super::{Context, Target, check_views, complete_row, give, insert_row, push_system};
+use crate::drive::{Returning, next};
 use crate::run::Row;
 use crate::run::build::Execution;
-use crate::session::{Returning, next};
 
 /// What the new rows of a statement have in common.
 pub(super) struct Arrivals<'a> {

@@ -32,10 +32,10 @@ use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
 use super::{
     Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
 };
+use crate::drive::{Returning, next};
 use crate::run::build::Execution;
 use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step};
-use crate::session::{Returning, next};
 
 /// What a row of the target turned out to be, once nothing more is to be done to it.
 enum Met {

@@ -36,12 +36,12 @@ use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Error, Result, Tid};
 
+use crate::drive::{Returning, lock, next, not_of_an_expression, wait};
 use crate::large;
 use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::eval;
 use crate::run::{Row, Step, Suspension};
-use crate::session::{Returning, lock, next, not_of_an_expression, wait};
 use crate::spill::RowStore;
 use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;

@@ -27,12 +27,12 @@ use super::{
     Compute, Context, Target, check_views, evaluate, failed_check, give, insert_row, newest_of,
     push_system, row, row_ref, self_modified, store_update,
 };
+use crate::drive::{Returning, next};
 use crate::large;
 use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::eval;
 use crate::run::{Row, Step};
-use crate::session::{Returning, next};
 
 /// Values longer than this are cut in error details, as in PostgreSQL.
 const LONGEST_SHOWN: usize = 64;

@@ -9,9 +9,9 @@ use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Result};
 
 use super::{Context, Target, newest_of, row_found, self_modified};
+use crate::drive::next;
 use crate::run::Row;
 use crate::run::build::Execution;
-use crate::session::next;
 
 /// These columns of the input, not copied where they follow one another there.
 pub(super) fn taken_out<'i>(slots: &[u32], input: &'i [Datum]) -> Cow<'i, [Datum]> {

@@ -10,7 +10,7 @@
 
 pub mod scram;
 
-use throng_exec::Engine;
+use throng_session::Engine;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 

@@ -18,8 +18,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use throng_exec::client::Client;
-use throng_exec::{Engine, Login, Session};
 use throng_observe::accounted;
+use throng_session::{Engine, Login, Session};
 use throng_sync::{Pooled, VectorPool};
 use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};

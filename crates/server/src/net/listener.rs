@@ -22,7 +22,8 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use throng_disk::descriptors;
-use throng_exec::{Engine, Placement};
+use throng_exec::placement::Placement;
+use throng_session::Engine;
 use throng_sync::Load;
 use throng_types::stack;
 

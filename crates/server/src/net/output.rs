@@ -5,10 +5,10 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
-use throng_exec::Encryption;
+use throng_exec::client::Notification;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
-use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, serves_one_session, waited};
+use throng_session::Encryption;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, oid};
 use throng_values::func::EvalContext;

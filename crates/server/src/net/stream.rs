@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use throng_exec::Encryption;
+use throng_session::Encryption;
 use throng_sync::VectorPool;
 
 use super::plain::PlainSocket;

@@ -7,10 +7,10 @@ use throng_plan::{DeleteNode, InsertNode, Node, UpdateNode};
 use throng_types::{Result, Tid};
 
 use super::{Named, Triggers};
+use crate::drive::{Returning, next};
 use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::eval::eval;
-use crate::session::{Returning, next};
 use crate::write::arrival::push_new;
 use crate::write::{Context, evaluate, give, push_system};
 

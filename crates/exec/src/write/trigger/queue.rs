@@ -20,9 +20,9 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::{Queued, Rows, Triggers, place_of};
+use crate::drive::KeptRows;
 use crate::run::Row;
 use crate::run::routine::Routines;
-use crate::session::KeptRows;
 use crate::table::Table;
 use crate::trigger::Transition;
 use crate::write::Context;
