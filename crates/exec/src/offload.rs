@@ -46,6 +46,11 @@ pub enum Callee {
     Cast(&'static Cast),
     /// A function of the items of an array, the last argument.
     Spread(&'static Function),
+    /// A comparison with the items of an array: ANY, or ALL.
+    Items {
+        op: &'static Operator,
+        all: bool,
+    },
     /// Gives rows.
     Set(&'static Function, SetFn),
 }
@@ -58,6 +63,9 @@ impl PartialEq for Callee {
             }
             (Callee::Operator(a), Callee::Operator(b)) => std::ptr::eq(*a, *b),
             (Callee::Cast(a), Callee::Cast(b)) => std::ptr::eq(*a, *b),
+            (Callee::Items { op: a, all }, Callee::Items { op: b, all: every }) => {
+                std::ptr::eq(*a, *b) && all == every
+            }
             (Callee::Set(a, _), Callee::Set(b, _)) => std::ptr::eq(*a, *b),
             _ => false,
         }
@@ -98,7 +106,9 @@ impl Callee {
         let name = match self {
             Callee::Function(func) => func.name,
             Callee::Operator(op) => op.code_name,
-            Callee::Cast(_) | Callee::Spread(_) | Callee::Set(..) => return false,
+            Callee::Cast(_) | Callee::Spread(_) | Callee::Items { .. } | Callee::Set(..) => {
+                return false;
+            }
         };
         let few = |value: &Datum| match value {
             Datum::Text(text) | Datum::Json(text) => text.len() <= FEW,
@@ -125,6 +135,7 @@ impl Callee {
                 }
                 func.call(cx, &values)
             }
+            Callee::Items { op, all } => op.call_on_items(cx, args[0].clone(), &args[1], all),
             Callee::Set(..) => Err(Error::internal("rows where a value is asked for").into()),
         }
     }
@@ -155,6 +166,8 @@ pub enum Outcome {
 #[derive(Clone, Copy)]
 pub struct Site<'e> {
     pub args: &'e [Expr],
+    /// Another argument, which is no neighbour of those.
+    pub other: Option<&'e Expr>,
     pub at: usize,
 }
 
@@ -163,7 +176,8 @@ impl Site<'_> {
     /// computed again.
     fn place(&self) -> Option<CallPlace> {
         let varies = |e: &Expr| throng_bind::fold::is_volatile(e) || matches!(e, Expr::SubPlan(_));
-        let vary = self.args.iter().any(|arg| arg.any(&mut |e| varies(e)));
+        let mut args = self.args.iter().chain(self.other);
+        let vary = args.any(|arg| arg.any(&mut |e| varies(e)));
         vary.then(|| CallPlace {
             call: self.args.as_ptr().addr(),
             at: self.at,

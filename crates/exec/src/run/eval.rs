@@ -93,6 +93,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             let at = cx.env.effects.at();
             let site = Site {
                 args: std::slice::from_ref(arg),
+                other: None,
                 at,
             };
             if let (Some(_), Some(value)) = (how, offload::answered(site, cx)) {
@@ -214,9 +215,17 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             array,
             all,
         } => {
+            let site = Site {
+                args: std::slice::from_ref(array),
+                other: Some(left),
+                at: cx.env.effects.at(),
+            };
+            if let Some(value) = offload::answered(site, cx) {
+                return Ok(value);
+            }
             let left = eval(left, row, cx)?;
             let array = eval(array, row, cx)?;
-            return Ok(items::compare(op, left, &array, *all, cx)?);
+            return items::compare(op, *all, [left, array], site, cx);
         }
         Expr::Array(items, ty) => {
             let value = array(items, *ty, row, cx)?;
@@ -299,7 +308,11 @@ fn no_parameter(at: u16) -> Error {
 /// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.
 fn call(args: &[Expr], row: &[Datum], cx: &mut Cx, callee: Callee) -> Step<Datum> {
     let at = cx.env.effects.at();
-    let site = Site { args, at };
+    let site = Site {
+        args,
+        other: None,
+        at,
+    };
     if let Some(value) = offload::answered(site, cx) {
         return Ok(value);
     }
@@ -331,7 +344,11 @@ fn call(args: &[Expr], row: &[Datum], cx: &mut Cx, callee: Callee) -> Step<Datum
 /// Calls a function with the items of an array, its last argument; NULL where that is NULL.
 fn call_spread(func: &'static Function, args: &[Expr], row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let at = cx.env.effects.at();
-    let site = Site { args, at };
+    let site = Site {
+        args,
+        other: None,
+        at,
+    };
     if let Some(value) = offload::answered(site, cx) {
         return Ok(value);
     }

@@ -60,6 +60,7 @@ impl FunctionScanOp {
         if self.rows.is_none() {
             let site = Site {
                 args: &self.plan.args,
+                other: None,
                 at: cx.env.effects.at(),
             };
             let mut args = Vec::with_capacity(self.plan.args.len());
@@ -154,7 +155,11 @@ impl ProjectSetOp {
                 }
                 SetExpr::Set { func, args, .. } => {
                     let at = cx.env.effects.at();
-                    let site = Site { args, at };
+                    let site = Site {
+                        args,
+                        other: None,
+                        at,
+                    };
                     let mut values = Vec::with_capacity(args.len());
                     for arg in args {
                         values.push(eval(arg, &self.input_row, cx)?);

@@ -2,19 +2,21 @@
 //!
 //! The table belongs to an array, not to an expression: an array that is met a second time is
 //! hashed, and found by its address while it is held here. So an array that each row brings anew
-//! costs a few comparisons of addresses.
+//! costs a few comparisons of addresses. A table of many items is made, and thrown away, by another
+//! thread; so is a comparison that no table answers.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::FixedState;
 use throng_types::datum::Array;
 use throng_types::key::{self, KeyOrder};
-use throng_types::{Datum, oid};
-use throng_values::func::{EvalResult, Operator, operator_by_oid};
+use throng_types::{Datum, dispose, interrupt, oid};
+use throng_values::func::{Operator, operator_by_oid};
 
-use super::Cx;
 use super::hashed::is_equal_by_key;
+use super::{Cx, Step};
+use crate::offload::{self, Callee, Ending, Site};
 
 /// Arrays with fewer items are gone through one by one; as many as PostgreSQL's
 /// `MIN_ARRAY_SIZE_FOR_HASHED_SAOP`.
@@ -22,13 +24,27 @@ const FEWEST: usize = 9;
 /// Arrays that were met once, and tables, that are held at a time.
 const MET: usize = 4;
 const TABLES: usize = 16;
+/// Arrays with more items are hashed by another thread.
+const MANY: usize = 4_096;
+/// Items that are compared while a row is looked at.
+const ITEMS_A_ROW: u32 = 16;
 
 /// The arrays that a statement compares with.
 #[derive(Default, Clone)]
 pub struct ItemTables {
     met: Vec<Arc<Array>>,
     tables: Vec<Arc<ItemTable>>,
+    /// The table that another thread makes, or has made.
+    making: Option<Making>,
     key: Vec<u8>,
+}
+
+/// A table to come; none where an item has no key.
+#[derive(Clone)]
+struct Making {
+    array: Arc<Array>,
+    blank_padded: bool,
+    table: Arc<OnceLock<Option<Arc<ItemTable>>>>,
 }
 
 /// The items of one array.
@@ -42,15 +58,25 @@ struct ItemTable {
 /// The value of `left op ANY (array)`, or ALL.
 pub fn compare(
     op: &'static Operator,
-    left: Datum,
-    array: &Datum,
     all: bool,
+    args: [Datum; 2],
+    site: Site<'_>,
     cx: &mut Cx,
-) -> EvalResult {
-    match cx.items.answer(op, &left, array, all) {
-        Some(answer) => Ok(answer),
-        None => op.call_on_items(&cx.eval, left, array, all),
+) -> Step<Datum> {
+    let Datum::Array(array) = &args[1] else {
+        return Ok(Datum::Null);
+    };
+    if array.items.len() >= FEWEST && asks_for_item(op, all) {
+        cx.items.make_elsewhere(op, array);
+        if let Some(making) = cx.items.to_make() {
+            Ending::default().compute(true, cx, move |_| Ok(making.make()))?;
+        }
+        if let Some(answer) = cx.items.answer(op, &args[0], array, all) {
+            return Ok(answer);
+        }
     }
+    cx.worked(u32::try_from(array.items.len()).unwrap_or(u32::MAX) / ITEMS_A_ROW);
+    offload::call(Callee::Items { op, all }, &args, site, cx)
 }
 
 /// Whether the comparison asks whether a value is among the items: `= ANY`, `<> ALL`.
@@ -74,28 +100,51 @@ impl ItemTables {
     pub fn clear(&mut self) {
         self.met.clear();
         self.tables.clear();
+        self.making = None;
     }
 
     /// The comparison's value, where a table tells it.
-    fn answer(&mut self, op: &Operator, left: &Datum, array: &Datum, all: bool) -> Option<Datum> {
-        match array {
-            Datum::Array(array) if array.items.len() >= FEWEST && asks_for_item(op, all) => {
-                Some(match self.find(op, left, array)? {
-                    Some(found) => Datum::Bool(found != all),
-                    None => Datum::Null,
-                })
-            }
-            _ => None,
+    fn answer(
+        &mut self,
+        op: &Operator,
+        left: &Datum,
+        array: &Arc<Array>,
+        all: bool,
+    ) -> Option<Datum> {
+        Some(match self.find(op, left, array)? {
+            Some(found) => Datum::Bool(found != all),
+            None => Datum::Null,
+        })
+    }
+
+    /// Notes that another thread is to make an array's table, where it is met again and its items
+    /// are many.
+    fn make_elsewhere(&mut self, op: &Operator, array: &Arc<Array>) {
+        let blank_padded = op.right == oid::BPCHAR;
+        if array.items.len() <= MANY || !self.has_met(array) || self.has(array, blank_padded) {
+            return;
         }
+        let is_its = |m: &Making| m.is_of(array, blank_padded);
+        if !self.making.as_ref().is_some_and(is_its) {
+            self.making = Some(Making {
+                array: array.clone(),
+                blank_padded,
+                table: Arc::default(),
+            });
+        }
+    }
+
+    /// The table that nobody has made yet.
+    fn to_make(&self) -> Option<Making> {
+        let making = self.making.as_ref();
+        making.filter(|m| m.table.get().is_none()).cloned()
     }
 
     /// Whether the value is among the items, which is unknown where a NULL decides. None where
     /// there is no table.
     fn find(&mut self, op: &Operator, value: &Datum, array: &Arc<Array>) -> Option<Option<bool>> {
         let blank_padded = op.right == oid::BPCHAR;
-        let is_its =
-            |t: &Arc<ItemTable>| Arc::ptr_eq(&t.array, array) && t.blank_padded == blank_padded;
-        let at = match self.tables.iter().position(is_its) {
+        let at = match self.place(array, blank_padded) {
             Some(at) => at,
             None => self.make(array, blank_padded)?,
         };
@@ -112,21 +161,60 @@ impl ItemTables {
         }
     }
 
+    fn place(&self, array: &Arc<Array>, blank_padded: bool) -> Option<usize> {
+        let is_its =
+            |t: &Arc<ItemTable>| Arc::ptr_eq(&t.array, array) && t.blank_padded == blank_padded;
+        self.tables.iter().position(is_its)
+    }
+
+    fn has(&self, array: &Arc<Array>, blank_padded: bool) -> bool {
+        self.place(array, blank_padded).is_some()
+    }
+
+    fn has_met(&self, array: &Arc<Array>) -> bool {
+        self.met.iter().any(|met| Arc::ptr_eq(met, array))
+    }
+
     /// The place of a new table, if the array was met before.
     fn make(&mut self, array: &Arc<Array>, blank_padded: bool) -> Option<usize> {
-        if !self.met.iter().any(|met| Arc::ptr_eq(met, array)) {
+        if !self.has_met(array) {
             if self.met.len() == MET {
                 self.met.remove(0);
             }
             self.met.push(array.clone());
             return None;
         }
-        let table = ItemTable::new(array, blank_padded)?;
+        let is_its = |m: &&Making| m.is_of(array, blank_padded);
+        let made = self.making.as_ref().filter(is_its);
+        let table = match made.and_then(|making| making.table.get()) {
+            Some(made) => made.clone()?,
+            None => Arc::new(ItemTable::new(array, blank_padded)?),
+        };
         if self.tables.len() == TABLES {
             self.tables.remove(0);
         }
-        self.tables.push(Arc::new(table));
+        self.tables.push(table);
         Some(self.tables.len() - 1)
+    }
+}
+
+impl Making {
+    fn is_of(&self, array: &Arc<Array>, blank_padded: bool) -> bool {
+        Arc::ptr_eq(&self.array, array) && self.blank_padded == blank_padded
+    }
+
+    fn make(self) -> Datum {
+        let made = || ItemTable::new(&self.array, self.blank_padded).map(Arc::new);
+        self.table.get_or_init(made);
+        Datum::Null
+    }
+}
+
+impl Drop for ItemTable {
+    fn drop(&mut self) {
+        if self.keys.len() > MANY {
+            dispose::dispose(std::mem::take(&mut self.keys));
+        }
     }
 }
 
@@ -140,6 +228,7 @@ impl ItemTable {
             has_null: false,
         };
         for item in &array.items {
+            interrupt::poll().ok()?;
             if item.is_null() {
                 table.has_null = true;
                 continue;
@@ -195,6 +284,15 @@ mod tests {
         }
     }
 
+    impl ItemTables {
+        fn told(&mut self, op: &Operator, left: &Datum, array: &Datum, all: bool) -> Option<Datum> {
+            match array {
+                Datum::Array(items) if asks_for_item(op, all) => self.answer(op, left, items, all),
+                _ => None,
+            }
+        }
+    }
+
     /// Tables answer what the definition says, item by item.
     #[test]
     fn a_table_answers_as_the_items_do() -> throng_types::Result<()> {
@@ -231,7 +329,7 @@ mod tests {
                         let wanted = op
                             .call_on_items(&ctx, value.clone(), &array, all)
                             .map_err(EvalStop::into_error)?;
-                        if let Some(got) = tables.answer(op, &value, &array, all) {
+                        if let Some(got) = tables.told(op, &value, &array, all) {
                             assert_eq!(got, wanted, "{value:?} {name} {array:?} in {round}");
                             asked += 1;
                         }

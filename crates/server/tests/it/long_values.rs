@@ -154,6 +154,31 @@ fn others_go_on_beside_many_calls() {
     home.assert_no_panic();
 }
 
+/// A comparison with each item of a long array is another thread's work, and so is a table of them.
+#[test]
+fn others_go_on_beside_comparisons_with_long_arrays() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut client = server.connect();
+    let array = "(array_fill(7, array[1000000]))";
+    for (what, condition, rows) in [
+        ("g < all", format!("g < all {array}"), "6"),
+        ("g = any", format!("g = any {array}"), "1"),
+        ("random", format!("g + random() * 0 < all {array}"), "6"),
+        (
+            "case when",
+            format!("case when g < all {array} then true end"),
+            "6",
+        ),
+    ] {
+        let sql = format!("select count(*) from generate_series(1, 30) g where {condition}");
+        assert_eq!(client.run(&sql).value(), rows, "{sql}");
+        let often = held(&mut client, what, 50);
+        assert!(often < 2, "{what}: {often} times for more than 50 ms");
+    }
+    home.assert_no_panic();
+}
+
 /// A transaction ends piece by piece: what it has opened, set, locked and made may be thousands of
 /// things.
 #[test]

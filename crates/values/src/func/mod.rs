@@ -536,6 +536,7 @@ impl Operator {
         let mut unknown = false;
         let mut pair = [left, Datum::Null];
         for item in &array.items {
+            throng_types::interrupt::poll()?;
             pair[1] = item.clone();
             match self.call(ctx, &pair)? {
                 Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
