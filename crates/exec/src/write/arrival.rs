@@ -17,11 +17,10 @@ use throng_types::{Datum, Error, Oid, Result, Tid};
 use super::conflict::{self, Settled};
 use super::foreign::ForeignKeys;
 use super::partition::{
-    LeafOf, WriteTarget, WriteTargets, complete_leaf, leaf_or_error, must_take, place_of,
-    still_takes,
+    WriteTarget, WriteTargets, leaf_or_error, must_take, place_of, still_takes,
 };
 use super::trigger::{Named, Triggers};
-use super::{Context, Target, check_views, complete_row, give, insert_row, push_system};
+use super::{Context, RowOf, Target, check_views, complete, give, insert_row, push_system};
 use crate::drive::{Returning, next};
 use crate::run::Row;
 use crate::run::build::Execution;
@@ -31,8 +30,6 @@ pub(super) struct Arrivals<'a> {
     /// The table that the statement names.
     pub table: &'a Arc<TableDef>,
     pub routing: Option<&'a Routing>,
-    /// The table has columns that are computed from its others.
-    pub computed: bool,
     pub named: &'a Named,
 }
 
@@ -83,7 +80,7 @@ impl Arrivals<'_> {
             {
                 return Ok(false);
             }
-            complete_row(execution, cx, target.def(), self.computed, row).await?;
+            complete(execution, cx, target.def(), RowOf::Statement, row).await?;
             return Ok(true);
         };
         let at = *at;
@@ -95,7 +92,7 @@ impl Arrivals<'_> {
             must_take(&leaf.table, own, cx.env.catalog, cx).await?;
             *row = leaf.row_of_top(own, row.len());
         }
-        complete_leaf(execution, cx, &leaf.table, own, LeafOf::Routing(at)).await?;
+        complete(execution, cx, &leaf.table, RowOf::Leaf(at), own).await?;
         leaf.give_computed(own, row);
         Ok(true)
     }
@@ -143,7 +140,6 @@ pub(super) async fn insert(
     let arrivals = Arrivals {
         table: &node.table,
         routing,
-        computed: !node.generated.is_empty(),
         named: &named,
     };
     let mut row = Row::new();

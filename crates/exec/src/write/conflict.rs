@@ -21,17 +21,18 @@ use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
 use throng_bind::route::{Leaf, Routing};
 use throng_buffer::retry;
-use throng_catalog::{ColumnDef, fires};
+use throng_catalog::fires;
 use throng_plan::{ConflictNode, InsertNode, Node};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_here, too_late, wait_for_unique};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::arrival::{push_new, set_by};
-use super::partition::{LeafOf, WriteTarget, complete_leaf, leaf_or_error, place_of, read_row};
+use super::modify::read_row;
+use super::partition::{WriteTarget, leaf_or_error, place_of};
 use super::row::{conflict_with, enter_unless, is_unique_for};
 use super::trigger::{self, Named, Updated};
-use super::{Context, Target, check_views, complete_row, evaluate, store_row, store_update};
+use super::{Context, RowOf, Target, check_views, complete, evaluate, store_row, store_update};
 use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::eval::{eval, holds};
@@ -150,8 +151,7 @@ impl Upsert<'_> {
                 {
                     return Ok(Some(Settled::KeptOut));
                 }
-                let computed = target.def().columns.iter().any(ColumnDef::is_stored);
-                complete_row(execution, cx, target.def(), computed, &mut new).await?;
+                complete(execution, cx, target.def(), RowOf::Statement, &mut new).await?;
             }
             Some((routing, at, leaf)) => {
                 if let Some(triggers) = triggers {
@@ -163,7 +163,7 @@ impl Upsert<'_> {
                 }
                 stays(execution, (routing, at), &new, cx).await?;
                 let own = own.insert(leaf.row(&new));
-                complete_leaf(execution, cx, &leaf.table, own, LeafOf::Routing(at)).await?;
+                complete(execution, cx, &leaf.table, RowOf::Leaf(at), own).await?;
                 leaf.give_computed(own, &mut new);
             }
         }

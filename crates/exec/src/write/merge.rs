@@ -18,20 +18,16 @@ use throng_bind::expr::Expr;
 use throng_bind::query::{MergeMatch, MergeWrite};
 use throng_catalog::fires;
 use throng_plan::{MergeNode, Node};
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
+use throng_txn::rows::{RowOutcome, RowTurn};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 
 use super::arrival::{Arrivals, Routed, own_row};
 use super::foreign::ForeignKeys;
-use super::partition::{
-    Change, Goal, WriteTarget, WriteTargets, member_of, must_fit, put, read_row, top_row,
-};
-use super::target_row::taken_out;
-use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
-use super::{
-    Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
-};
+use super::modify::{Existing, ModifyTable, Stored, read_row};
+use super::partition::{WriteTarget, WriteTargets};
+use super::trigger::{Triggers, changed_by_function};
+use super::{Context, evaluate, give, insert_row};
 use crate::drive::{Returning, next};
 use crate::run::build::Execution;
 use crate::run::eval::{eval, holds};
@@ -48,24 +44,11 @@ enum Met {
 /// A MERGE under way.
 struct Merging<'a, 'b> {
     node: &'a MergeNode,
-    /// By the place of a table among all of the family; without one the target is the first.
-    places: WriteTargets,
-    alone: bool,
+    modify: ModifyTable<'a, 'b>,
     cx: &'a Context<'b>,
     count: u64,
-    /// The columns that its UPDATEs set.
-    set: &'a [u16],
-    named: &'a Named,
     /// Of a view: what does its rows instead.
     instead: Option<Rc<Triggers>>,
-}
-
-/// A row of the target.
-#[derive(Clone, Copy)]
-struct Existing {
-    /// Which of the family's tables has it.
-    of: usize,
-    at: RowRef,
 }
 
 /// A row that was written, as the table has it that the statement names.
@@ -82,13 +65,11 @@ pub(super) async fn run(
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {
     let (events, set) = events_of(node);
-    let named = Named::begin_over(&node.table, &events, &set, cx).await?;
+    let set = set.into_iter();
+    let modify = ModifyTable::begin(node.into(), &events, set, execution, cx).await?;
     let mut merging = Merging {
         node,
-        set: &set,
-        named: &named,
-        places: WriteTargets::default(),
-        alone: execution.writes_once(),
+        modify,
         cx,
         count: 0,
         instead: match node.table.has_rows() {
@@ -102,7 +83,7 @@ pub(super) async fn run(
             merging.do_instead(execution, &mut input, returning).await?;
             continue;
         }
-        let met = match merging.found(&input).await? {
+        let met = match merging.modify.existing(execution, &input).await? {
             Some(found) => {
                 merging
                     .existing(execution, found, &mut input, returning)
@@ -114,9 +95,7 @@ pub(super) async fn run(
             merging.unpaired(execution, &mut input, returning).await?;
         }
     }
-    let done = (merging.count, merging.places.keys());
-    named.end(&set, cx).await?;
-    Ok(done)
+    Ok((merging.count, merging.modify.end().await?))
 }
 
 /// What a MERGE is to triggers, and the columns that its UPDATEs set.
@@ -138,6 +117,21 @@ fn events_of(node: &MergeNode) -> (Vec<i16>, Vec<u16>) {
     (events.collect(), set)
 }
 
+/// Where a new row is written.
+fn place_for<'t>(
+    node: &MergeNode,
+    targets: &'t mut WriteTargets,
+    alone: bool,
+    routed: &Routed,
+    cx: &Context<'_>,
+) -> Result<&'t mut WriteTarget> {
+    let (at, table) = match (routed, &node.routing) {
+        (Some((leaf, _)), Some(routing)) => (*leaf, &routing.tree.leaves[*leaf]),
+        _ => (0, &node.table),
+    };
+    targets.get(at, table, &[], alone, cx)
+}
+
 /// 21000: two rows of the source belong to one of the target.
 fn second_time() -> Error {
     Error::new(
@@ -147,46 +141,12 @@ fn second_time() -> Error {
     .hint("Ensure that not more than one source row matches any one target row.")
 }
 
-impl Merging<'_, '_> {
-    /// Where rows of one of the family's tables are written.
-    fn place(&mut self, of: usize) -> Result<&mut WriteTarget> {
-        let node = self.node;
-        let member = node.family.as_ref().and_then(|f| f.members.get(of));
-        let (at, table) = match member {
-            Some(member) => (member.place, &member.leaf.table),
-            None => (0, &node.table),
-        };
-        self.places.get(at, table, &[], self.alone, self.cx)
-    }
-
-    /// Where new rows are written.
-    fn place_for(&mut self, routed: &Routed) -> Result<&mut WriteTarget> {
-        match (routed, &self.node.routing) {
-            (Some((leaf, _)), Some(routing)) => {
-                let table = &routing.tree.leaves[*leaf];
-                self.places.get(*leaf, table, &[], self.alone, self.cx)
-            }
-            _ => self.place(0),
-        }
-    }
-
-    /// The target's row in a row of the join.
-    async fn found(&mut self, input: &Row) -> Result<Option<Existing>> {
-        let of = match &self.node.family {
-            None => Some(0),
-            Some(family) => member_of(family, input),
-        };
-        let Some(of) = of else { return Ok(None) };
-        let target = self.place(of)?.target.clone();
-        let at = row_ref(&target, &input[self.node.tid as usize]).await?;
-        Ok(at.map(|at| Existing { of, at }))
-    }
-
+impl<'a> Merging<'a, '_> {
     /// A row of the target.
     async fn existing(
         &mut self,
         execution: &mut Execution,
-        mut found: Existing,
+        mut found: Existing<'a>,
         input: &mut Row,
         returning: &mut Returning<'_>,
     ) -> Result<Met> {
@@ -237,7 +197,7 @@ impl Merging<'_, '_> {
                     }
                 }
                 RowOutcome::SelfModified => {
-                    let target = self.place(found.of)?.target.clone();
+                    let target = self.modify.target(found.source)?.target.clone();
                     let is_delete = matches!(node.actions[place].write, MergeWrite::Delete);
                     changed_by_function(&target, found.at, is_delete, self.cx).await?;
                     return Err(second_time());
@@ -272,7 +232,7 @@ impl Merging<'_, '_> {
         let Some(place) = self.chosen(execution, of, input).await? else {
             return Ok(());
         };
-        let old = self.old(input);
+        let old = self.modify.old_top(input).into_owned();
         let (action, is_update, new) = match &self.node.actions[place].write {
             MergeWrite::Update(_) => {
                 let mut new = old.clone();
@@ -318,134 +278,38 @@ impl Merging<'_, '_> {
         }
     }
 
-    /// The row that is there, as the statement's table has it.
-    fn old(&self, input: &Row) -> Row {
-        taken_out(&self.node.old, input).into_owned()
-    }
-
     async fn change(
         &mut self,
         execution: &mut Execution,
         place: usize,
-        found: Existing,
+        found: Existing<'a>,
         input: &Row,
         turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<Option<Written>>> {
-        let (node, cx) = (self.node, self.cx);
         let set = self.updated(execution, place, input).await?;
-        let target = self.place(found.of)?.target.clone();
-        if let Some(family) = node.family.as_deref() {
-            let Some(old) = read_row(&target, found.at.tid).await? else {
-                return Ok(RowOutcome::Deleted);
-            };
-            let mut own = old.clone();
-            for (attnum, value) in set {
-                let column = family.members[found.of].columns[usize::from(attnum) - 1];
-                own[usize::from(column) - 1] = value;
-            }
-            let goal = Goal {
-                table: &node.table,
-                family,
-                routing: node.routing.as_deref(),
-                alone: self.alone,
-                set: self.set,
-                named: self.named,
-            };
-            let change = Change {
-                at: found.of,
-                found: found.at,
-                old: &old,
-                own,
-            };
-            let stored = put(execution, cx, &mut self.places, &goal, change, turn).await?;
-            return Ok(stored.map(|stored| {
-                stored.map(|stored| Written {
-                    row: stored.top,
-                    tid: stored.tid,
-                    table: stored.table,
-                })
-            }));
-        }
-        let old = self.old(input);
-        let mut new = old.clone();
-        for (attnum, value) in set {
-            new[usize::from(attnum) - 1] = value;
-        }
-        let updated = Updated {
-            set: self.set,
-            columns: None,
+        let Some(old) = self.modify.old(found, input).await? else {
+            return Ok(RowOutcome::Deleted);
         };
-        if let Some(triggers) = target.locks_first(fires::UPDATE) {
-            let key = target.changes_key(&old, &new);
-            match lock_for(&target, found.at, key, turn, cx).await? {
-                RowOutcome::Done(()) => {}
-                others => return Ok(others.map(|()| None)),
-            }
-            if !triggers.before_update(&old, &mut new, updated, cx).await? {
-                return Ok(RowOutcome::Done(None));
-            }
+        let mut own = old.to_vec();
+        for (attnum, value) in set {
+            own[usize::from(found.source.attnum(attnum)) - 1] = value;
         }
-        if node.routing.is_some() {
-            must_fit(execution, cx, &node.table, &new).await?;
-        }
-        let computed = !node.generated.is_empty();
-        complete_row(execution, cx, &node.table, computed, &mut new).await?;
-        let stored = store_update(&target, found.at, &old, &new, turn, cx).await?;
-        if let RowOutcome::Done(tid) = stored {
-            check_views(execution, cx, &node.table, &new).await?;
-            let keys = &mut self.place(found.of)?.keys;
-            keys.updated((&old, found.at.tid), (&new, tid), cx).await?;
-            let versions = ((&old[..], found.at.tid), (&new[..], tid));
-            target
-                .after_update(versions.0, versions.1, updated, cx)
-                .await?;
-            self.named.changed(fires::UPDATE, Some(&old), Some(&new))?;
-        }
-        Ok(stored.map(|tid| {
-            Some(Written {
-                row: new,
-                tid,
-                table: node.table.oid,
-            })
-        }))
+        let stored = self.modify.put(execution, found, &old, own, turn).await?;
+        let written = |Stored { row, tid, table }| Written { row, tid, table };
+        Ok(stored.map(|stored| stored.map(written)))
     }
 
     async fn remove(
         &mut self,
-        found: Existing,
+        found: Existing<'a>,
         input: &Row,
         turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<Option<Written>>> {
-        let (cx, top) = (self.cx, self.old(input));
-        let target = self.place(found.of)?.target.clone();
-        let own = match self.node.family.is_some() {
-            true => read_row(&target, found.at.tid).await?,
-            false => Some(top.clone()),
-        };
-        if let (Some(triggers), Some(own)) = (target.locks_first(fires::DELETE), &own) {
-            match lock_for(&target, found.at, true, turn, cx).await? {
-                RowOutcome::Done(()) => {}
-                others => return Ok(others.map(|()| None)),
-            }
-            if !triggers.before_delete(own, cx).await? {
-                return Ok(RowOutcome::Done(None));
-            }
-        }
-        let gone = target.table.rows().delete(cx.txn, found.at, turn).await?;
-        let table = target.def().oid;
-        if let (RowOutcome::Done(()), Some(own)) = (gone, own) {
-            let keys = &mut self.place(found.of)?.keys;
-            keys.deleted(&own, found.at.tid, cx).await?;
-            target.after_delete(&own, found.at.tid, cx).await?;
-            self.named.changed(fires::DELETE, Some(&top), None)?;
-        }
-        Ok(gone.map(|()| {
-            Some(Written {
-                row: top,
-                tid: found.at.tid,
-                table,
-            })
-        }))
+        let gone = self.modify.remove(found, input, turn).await?;
+        let row = self.modify.old_top(input).into_owned();
+        let table = self.modify.target(found.source)?.target.def().oid;
+        let tid = found.at.tid;
+        Ok(gone.map(|gone| gone.then_some(Written { row, tid, table })))
     }
 
     /// A row of the source without partner.
@@ -499,14 +363,19 @@ impl Merging<'_, '_> {
                 table: node.table.oid,
             }));
         }
+        let ModifyTable {
+            named,
+            targets,
+            alone,
+            ..
+        } = &mut self.modify;
         let arrivals = Arrivals {
             table: &node.table,
             routing: node.routing.as_deref(),
-            computed: !node.generated.is_empty(),
-            named: self.named,
+            named,
         };
         let mut routed = arrivals.routed(execution, &new, cx).await?;
-        let place = self.place_for(&routed)?;
+        let place = place_for(node, targets, *alone, &routed, cx)?;
         if !arrivals
             .complete(execution, &place.target, &mut routed, &mut new, cx)
             .await?
@@ -593,15 +462,12 @@ impl Merging<'_, '_> {
     }
 
     /// Puts the target's newest version into the joined row; false if it is gone.
-    async fn look_again(&mut self, found: Existing, input: &mut Row) -> Result<bool> {
-        let target = self.place(found.of)?.target.clone();
+    async fn look_again(&mut self, found: Existing<'a>, input: &mut Row) -> Result<bool> {
+        let target = self.modify.target(found.source)?.target.clone();
         let Some(own) = read_row(&target, found.at.tid).await? else {
             return Ok(false);
         };
-        let row = match self.node.family.as_deref() {
-            Some(family) => top_row(&family.members[found.of], &own, self.node.old.len()),
-            None => own,
-        };
+        let row = self.modify.as_top(found.source, own);
         for (slot, value) in self.node.old.iter().zip(row) {
             input[*slot as usize] = value;
         }

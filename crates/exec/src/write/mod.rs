@@ -16,27 +16,28 @@ pub mod deferred;
 pub mod foreign;
 pub mod index_expression;
 mod merge;
+mod modify;
 pub mod partition;
 mod referential_action;
 pub mod row;
-mod target_row;
 pub mod trigger;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
-use throng_bind::expr::{Expr, RelId};
+use throng_bind::expr::Expr;
 use throng_bind::query::CheckExpr;
 use throng_bind::query::CheckOf;
+use throng_bind::route::Leaf;
 use throng_buffer::{Patience, retry};
 use throng_catalog::{ConstraintDef, TableDef};
-use throng_plan::{DeleteNode, Node, Plan, UpdateNode};
+use throng_plan::{Node, Plan};
 use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Error, Result, Tid};
 
-use crate::drive::{Returning, lock, next, not_of_an_expression, wait};
+use crate::drive::{Returning, lock, not_of_an_expression, wait};
 use crate::large;
 use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
@@ -47,9 +48,7 @@ use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
 use index_expression::Terms;
-use target_row::TargetRows;
-use throng_catalog::fires;
-use trigger::{Named, Triggers, Updated};
+use trigger::Triggers;
 
 /// What a write works in.
 #[derive(Clone, Copy)]
@@ -226,23 +225,13 @@ async fn run_one(
             (count, Vec::new())
         }
         Node::Insert(node) => arrival::insert(execution, node, cx, returning).await?,
-        Node::Update(node) => match &node.family {
-            Some(family) => partition::update(execution, node, family, cx, returning).await?,
-            None => one(update(execution, node, cx, returning).await?),
-        },
-        Node::Delete(node) => match &node.family {
-            Some(family) => partition::delete(execution, node, family, cx, returning).await?,
-            None => one(delete(execution, node, cx, returning).await?),
-        },
+        Node::Update(node) => modify::update(execution, node, cx, returning).await?,
+        Node::Delete(node) => modify::delete(execution, node, cx, returning).await?,
         Node::Merge(node) => merge::run(execution, node, cx, returning).await?,
         _ => return Err(Error::internal("a statement that writes nothing")),
     };
     waiting.extend(keys);
     Ok(count)
-}
-
-fn one((count, keys): (u64, ForeignKeys)) -> (u64, Vec<ForeignKeys>) {
-    (count, vec![keys])
 }
 
 /// Evaluates expressions of a write, waiting for what they need: locks, too, where a subquery takes
@@ -294,41 +283,72 @@ async fn give(
     returning.row(&out, cx.env).await
 }
 
+/// What the plan that is run knows of a row's table.
+#[derive(Clone, Copy)]
+enum RowOf {
+    /// The table that the statement names.
+    Statement,
+    /// A leaf that rows are routed to.
+    Leaf(usize),
+    /// A member of the family that is written to.
+    Member(usize),
+}
+
+impl RowOf {
+    fn leaf(self, plan: &Plan) -> Option<&Leaf> {
+        match self {
+            RowOf::Statement => None,
+            RowOf::Leaf(at) => partition::routing_of(plan)?.known_leaf(at),
+            RowOf::Member(at) => {
+                let family = match &plan.node {
+                    Node::Update(node) => node.family.as_deref(),
+                    Node::Merge(node) => node.family.as_deref(),
+                    _ => None,
+                };
+                Some(&family?.members.get(at)?.leaf)
+            }
+        }
+    }
+
+    /// The columns that are computed from a row's others.
+    fn generated(self, plan: &Plan) -> &[(u16, Expr)] {
+        match (self, &plan.node) {
+            (RowOf::Statement, Node::Insert(node)) => &node.generated,
+            (RowOf::Statement, Node::Update(node)) => &node.generated,
+            (RowOf::Statement, Node::Merge(node)) => &node.generated,
+            _ => self.leaf(plan).map_or(&[], |leaf| &leaf.generated),
+        }
+    }
+
+    fn checks(self, plan: &Plan) -> &[CheckExpr] {
+        match (self, &plan.node) {
+            (RowOf::Statement, Node::Insert(node)) => &node.checks,
+            (RowOf::Statement, Node::Update(node)) => &node.checks,
+            (RowOf::Statement, Node::Merge(node)) => &node.checks,
+            _ => self.leaf(plan).map_or(&[], |leaf| &leaf.checks),
+        }
+    }
+}
+
 /// Completes a row with what is computed from it; 23502 and 23514 where it is not what a row must
 /// be before it is stored.
-async fn complete_row(
+async fn complete(
     execution: &mut Execution,
     cx: &Context<'_>,
     def: &TableDef,
-    computed: bool,
+    of: RowOf,
     row: &mut [Datum],
 ) -> Result<()> {
-    if computed {
-        compute(execution, cx, row).await?;
-    }
-    row::check_not_null(def, row, cx.env)?;
-    check(execution, cx, def, row, false).await
-}
-
-/// Sets the columns that are computed from a row's others.
-async fn compute(execution: &mut Execution, cx: &Context<'_>, row: &mut [Datum]) -> Result<()> {
-    let generated = evaluate(execution, cx, |plan, cx| {
-        let generated: &[(u16, Expr)] = match &plan.node {
-            Node::Insert(node) => &node.generated,
-            Node::Update(node) => &node.generated,
-            Node::Merge(node) => &node.generated,
-            _ => &[],
-        };
-        generated
-            .iter()
-            .map(|(attnum, expr)| Ok((*attnum, eval(expr, row, cx)?)))
-            .collect::<Step<Vec<_>>>()
-    })
-    .await?;
-    for (attnum, value) in generated {
+    let computed = evaluate(execution, cx, |plan, cx| {
+        let generated = of.generated(plan).iter();
+        let value = |(attnum, expr): &(u16, Expr)| Ok((*attnum, eval(expr, row, cx)?));
+        generated.map(value).collect::<Step<Vec<_>>>()
+    });
+    for (attnum, value) in computed.await? {
         row[usize::from(attnum) - 1] = value;
     }
-    Ok(())
+    row::check_not_null(def, row, cx.env)?;
+    check(execution, cx, def, of, row, false).await
 }
 
 /// 44000: what views ask of a row that was stored through them, after all that its table asks.
@@ -338,55 +358,35 @@ async fn check_views(
     def: &TableDef,
     row: &[Datum],
 ) -> Result<()> {
-    check(execution, cx, def, row, true).await
+    check(execution, cx, def, RowOf::Statement, row, true).await
 }
 
 async fn check(
     execution: &mut Execution,
     cx: &Context<'_>,
     def: &TableDef,
+    of: RowOf,
     row: &[Datum],
     of_views: bool,
 ) -> Result<()> {
-    let failed = failed_check(execution, cx, row, |plan| {
-        let checks: &[CheckExpr] = match &plan.node {
-            Node::Insert(node) => &node.checks,
-            Node::Update(node) => &node.checks,
-            Node::Merge(node) => &node.checks,
-            _ => &[],
-        };
+    let failed = evaluate(execution, cx, |plan, cx| {
+        let checks = of.checks(plan);
         // A table's own come before those of views.
         let first_view = checks.iter().position(|check| check.of == CheckOf::View);
         let (own, views) = checks.split_at(first_view.unwrap_or(checks.len()));
-        match of_views {
-            false => own,
-            true => views,
-        }
-    })
-    .await?;
-    match failed {
-        None => Ok(()),
-        Some((of, name)) => Err(row::violation(def, of, &name, row, cx.env)),
-    }
-}
-
-/// The first of some checks that a row breaks, by its kind and name.
-async fn failed_check(
-    execution: &mut Execution,
-    cx: &Context<'_>,
-    row: &[Datum],
-    checks: impl Fn(&Plan) -> &[CheckExpr],
-) -> Result<Option<(CheckOf, String)>> {
-    evaluate(execution, cx, |plan, cx| {
-        for check in checks(plan) {
+        let checks = if of_views { views } else { own };
+        for check in checks {
             // A check that is NULL is satisfied.
             if eval(&check.expr, row, cx)? == Datum::Bool(false) {
                 return Ok(Some((check.of, check.name.clone())));
             }
         }
         Ok(None)
-    })
-    .await
+    });
+    match failed.await? {
+        None => Ok(()),
+        Some((of, name)) => Err(row::violation(def, of, &name, row, cx.env)),
+    }
 }
 
 /// Appends what a new row's system columns are, in the order of [`throng_plan::NEW_SYSTEM`].
@@ -452,156 +452,6 @@ pub async fn store_update(
         row::enter(target, new, version.tid, cx).await?;
     }
     Ok(RowOutcome::Done(version.tid))
-}
-
-/// As [`row_ref`], of a row that the statement's own scan of `rel` has most likely found just now.
-async fn row_found(
-    execution: &Execution,
-    rel: RelId,
-    target: &Target,
-    tid: &Datum,
-) -> Result<Option<RowRef>> {
-    if let Datum::Tid(tid) = *tid
-        && let Some(root) = execution.root_found(rel, tid)
-    {
-        return Ok(Some(RowRef { tid, root }));
-    }
-    row_ref(target, tid).await
-}
-
-/// The row that a tid of the input names, with its chain's root.
-pub async fn row_ref(target: &Target, tid: &Datum) -> Result<Option<RowRef>> {
-    match tid {
-        Datum::Tid(tid) => {
-            let root = retry(|| target.table.heap.root_of(*tid)).await?;
-            Ok(Some(RowRef { tid: *tid, root }))
-        }
-        // The nullable side of an outer join has no row here.
-        _ => Ok(None),
-    }
-}
-
-async fn update(
-    execution: &mut Execution,
-    node: &UpdateNode,
-    cx: &Context<'_>,
-    returning: &mut Returning<'_>,
-) -> Result<(u64, ForeignKeys)> {
-    let target = Target::of(&node.table, cx)?;
-    let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
-    let computed = !node.generated.is_empty();
-    let set: Vec<u16> = match target.triggers {
-        Some(_) => node.set.iter().map(|(attnum, _)| *attnum).collect(),
-        None => Vec::new(),
-    };
-    let updated = Updated {
-        set: &set,
-        columns: None,
-    };
-    let named = Named::begin(target.triggers.as_ref(), &[fires::UPDATE], &set, cx).await?;
-    let mut input = Row::new();
-    let mut count = 0;
-    let of = (node.rel, node.tid, &node.old[..]);
-    let sought = TargetRows::new(execution, &target, of, false, cx);
-    while next(execution, cx.env, cx.txn, &mut input).await? {
-        let Some(mut at) = sought.found(execution, &input).await? else {
-            continue;
-        };
-        let mut turn = sought.turn(cx);
-        loop {
-            if target.locks_first(fires::UPDATE).is_some() {
-                let key = set.iter().any(|attnum| target.is_key(*attnum));
-                match trigger::lock_for(&target, at, key, &mut turn, cx).await? {
-                    RowOutcome::Done(()) => {}
-                    instead => {
-                        let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
-                        let Some(now) = now.await? else { break };
-                        at = now;
-                        continue;
-                    }
-                }
-            }
-            let old = sought.old(&input);
-            let mut new = old.to_vec();
-            evaluate(execution, cx, |plan, cx| {
-                let Node::Update(node) = &plan.node else {
-                    return Ok(());
-                };
-                for (attnum, expr) in &node.set {
-                    new[usize::from(*attnum) - 1] = eval(expr, &input, cx)?;
-                }
-                Ok(())
-            })
-            .await?;
-            if let Some(triggers) = target.locks_first(fires::UPDATE)
-                && !triggers.before_update(&old, &mut new, updated, cx).await?
-            {
-                break;
-            }
-            if node.routing.is_some() {
-                partition::must_fit(execution, cx, target.def(), &new).await?;
-            }
-            complete_row(execution, cx, target.def(), computed, &mut new).await?;
-            match store_update(&target, at, &old, &new, &mut turn, cx).await? {
-                RowOutcome::Done(tid) => {
-                    drop(turn);
-                    check_views(execution, cx, target.def(), &new).await?;
-                    keys.updated((&old, at.tid), (&new, tid), cx).await?;
-                    let versions = ((&old[..], at.tid), (&new[..], tid));
-                    target
-                        .after_update(versions.0, versions.1, updated, cx)
-                        .await?;
-                    named.changed(fires::UPDATE, Some(&old), Some(&new))?;
-                    count += 1;
-                    if returning.is_wanted() {
-                        push_system(&mut new, tid, false, cx);
-                        new.extend_from_slice(&input);
-                        give(execution, cx, &new, returning).await?;
-                    }
-                    break;
-                }
-                instead => {
-                    let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
-                    let Some(now) = now.await? else { break };
-                    at = now;
-                }
-            }
-        }
-    }
-    named.end(&set, cx).await?;
-    Ok((count, keys))
-}
-
-/// 27000 where the row was changed by a function that the statement has called.
-async fn self_modified<T>(
-    outcome: &RowOutcome<T>,
-    target: &Target,
-    at: RowRef,
-    is_delete: bool,
-    cx: &Context<'_>,
-) -> Result<()> {
-    match outcome {
-        RowOutcome::SelfModified => trigger::changed_by_function(target, at, is_delete, cx).await,
-        _ => Ok(()),
-    }
-}
-
-/// A row that others have changed first, in its newest version, if that still qualifies: then
-/// `input` is of it.
-async fn newest_of<T>(
-    outcome: RowOutcome<T>,
-    execution: &mut Execution,
-    rel: RelId,
-    cx: &Context<'_>,
-    input: &mut Row,
-) -> Result<Option<RowRef>> {
-    let RowOutcome::Updated(newest) = outcome else {
-        return Ok(None);
-    };
-    let mut recheck = execution.recheck(rel, newest.tid, cx.work_mem);
-    // What is run again may lock rows, as a subquery with FOR UPDATE does.
-    let qualifies = next(&mut recheck, cx.env, cx.txn, input).await?;
-    Ok(qualifies.then_some(newest))
 }
 
 /// The value of an expression without input row.
@@ -677,60 +527,4 @@ async fn wait_for<T>(env: Env<'_>, mut f: impl FnMut() -> Result<T, Suspension>)
             Err(stop) => wait(stop, env, &mut patience).await?,
         }
     }
-}
-
-async fn delete(
-    execution: &mut Execution,
-    node: &DeleteNode,
-    cx: &Context<'_>,
-    returning: &mut Returning<'_>,
-) -> Result<(u64, ForeignKeys)> {
-    let target = Target::of(&node.table, cx)?;
-    let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
-    let named = Named::begin(target.triggers.as_ref(), &[fires::DELETE], &[], cx).await?;
-    let mut input = Row::new();
-    let mut count = 0;
-    let of = (node.rel, node.tid, &node.old[..]);
-    let sought = TargetRows::new(execution, &target, of, true, cx);
-    while next(execution, cx.env, cx.txn, &mut input).await? {
-        let Some(mut at) = sought.found(execution, &input).await? else {
-            continue;
-        };
-        let mut turn = sought.turn(cx);
-        loop {
-            if let Some(triggers) = target.locks_first(fires::DELETE) {
-                match trigger::lock_for(&target, at, true, &mut turn, cx).await? {
-                    RowOutcome::Done(()) => {}
-                    instead => {
-                        let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
-                        let Some(now) = now.await? else { break };
-                        at = now;
-                        continue;
-                    }
-                }
-                if !triggers.before_delete(&sought.old(&input), cx).await? {
-                    break;
-                }
-            }
-            match target.table.rows().delete(cx.txn, at, &mut turn).await? {
-                RowOutcome::Done(()) => {
-                    drop(turn);
-                    let old = sought.old(&input);
-                    keys.deleted(&old, at.tid, cx).await?;
-                    target.after_delete(&old, at.tid, cx).await?;
-                    named.changed(fires::DELETE, Some(&old), None)?;
-                    count += 1;
-                    give(execution, cx, &input, returning).await?;
-                    break;
-                }
-                instead => {
-                    let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
-                    let Some(now) = now.await? else { break };
-                    at = now;
-                }
-            }
-        }
-    }
-    named.end(&[], cx).await?;
-    Ok((count, keys))
 }
