@@ -54,7 +54,7 @@ pub use aggregate::ordered::{OrderedFn, OrderedSet};
 pub use window::{WindowFunction, WindowKind};
 
 use aggregate::AggState;
-use throng_types::{Datum, Oid};
+use throng_types::{Datum, Oid, interrupt};
 
 /// The tables of one family.
 pub struct FunctionFamily {
@@ -536,7 +536,7 @@ impl Operator {
         let mut unknown = false;
         let mut pair = [left, Datum::Null];
         for item in &array.items {
-            throng_types::interrupt::poll()?;
+            interrupt::poll()?;
             pair[1] = item.clone();
             match self.call(ctx, &pair)? {
                 Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),

@@ -14,9 +14,9 @@ const WIDTH: usize = 120;
 const HEAD: &str = "\
 # Settings
 
-Made from the server's own definitions (`crates/values/src/settings`); not edited by hand. `SHOW`, `SET` and `pg_settings`
-work on all of them. Values are given on the command line (`--set NAME=VALUE`), in `DIR/throng.toml`, by `ALTER ROLE` or
-`ALTER DATABASE ... SET`, and by `SET`; [operating.md](operating.md) tells which counts.
+Made from the server's own definitions (`crates/values/src/settings`); not edited by hand. `SHOW`, `SET` and
+`pg_settings` work on all of them. Values are given on the command line (`--set NAME=VALUE`), in `DIR/throng.toml`, by
+`ALTER ROLE` or `ALTER DATABASE ... SET`, and by `SET`; [operating.md](operating.md) tells which counts.
 
 Who may change a setting stands in brackets behind its default: *user* anybody, at any time; *superuser*; *sighup* the
 configuration file, when it is read again; *backend* the client, at connection start; *postmaster* a restart; *internal*
