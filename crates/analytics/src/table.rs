@@ -1,8 +1,8 @@
 //! Groups by key, with the states of their aggregates.
 //!
 //! A group's key is the ordered bytes of its values, so equal values are one group whatever their
-//! scale or sign of zero. States are those of `throng_values::func`; aggregates with DISTINCT or ORDER
-//! BY keep their arguments until the end, when they are sorted and stepped through.
+//! scale or sign of zero. States are those of `throng_values::func`; aggregates with DISTINCT or
+//! ORDER BY keep their arguments until the end, when they are sorted and stepped through.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,12 +4,12 @@
 //! parted by `;`, and `none` is a set without rows. The session is in New York, so that a day may
 //! have 23 hours.
 
+use crate::testing::Workbench;
 use throng_syntax::parse::ast::{self, Node};
 use throng_types::datum::Dim;
 use throng_types::error::Result;
 use throng_types::sqltype::{array_of, element_of, type_by_name};
 use throng_types::{Array, Datum, Numeric, Oid, SqlType, oid};
-use throng_values::func::testing::TestHost;
 use throng_values::func::*;
 use throng_values::io::{FormatSettings, Zone, input_text, to_text};
 
@@ -231,12 +231,6 @@ pub fn answer(expression: &str) -> String {
         time_zone: Zone::by_name("America/New_York").expect("a known zone"),
         ..FormatSettings::default()
     };
-    let evaluator = Evaluator {
-        ctx: EvalContext {
-            host: &TestHost,
-            format: &format,
-        },
-    };
     let parsed = throng_syntax::parse::parse(&format!("SELECT {expression}"))
         .unwrap_or_else(|e| panic!("{expression}: {e}"));
     let ast::Statement::Query(query) = &parsed[0].statement else {
@@ -245,7 +239,10 @@ pub fn answer(expression: &str) -> String {
     let ast::Body::Select(select) = &query.body else {
         panic!("not a SELECT")
     };
-    match evaluator.show(&select.targets[0].expr) {
+    let shown = Workbench::new("").evaluating(&format, |ctx| {
+        Evaluator { ctx }.show(&select.targets[0].expr)
+    });
+    match shown {
         Ok(shown) => shown,
         Err(e) => format!("E{} {e}", e.code().as_str()),
     }

@@ -1,6 +1,6 @@
 //! Whether a condition follows from others: each of its conjuncts is one of them, or follows from
-//! one: a comparison with a constant from a narrower one, IS NOT NULL from anything that is not true
-//! of NULL.
+//! one: a comparison with a constant from a narrower one, IS NOT NULL from anything that is not
+//! true of NULL.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,8 @@
 //! From the tree of a statement to what it means: bound expressions and queries, commands, and the
 //! definitions that those carry out on a catalog; and back to text.
 //!
-//! Promises: binding changes nothing and waits for nothing; an error says the place that it is about.
+//! Promises: binding changes nothing and waits for nothing; an error says the place that it is
+//! about.
 //!
 //! Imported by: `analytics`, `session`, `exec`, `plan`.
 

@@ -188,11 +188,15 @@ impl Workbench {
     }
 
     /// Does something with what constants are read and written with.
-    pub fn evaluating<R>(&self, f: impl FnOnce(EvalContext<'_>) -> R) -> R {
+    pub fn evaluating<R>(
+        &self,
+        format: &FormatSettings,
+        f: impl FnOnce(EvalContext<'_>) -> R,
+    ) -> R {
         let host = CatalogHost(&self.catalog);
         f(EvalContext {
             host: &host,
-            format: &self.format,
+            format,
         })
     }
 

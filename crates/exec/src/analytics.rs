@@ -32,9 +32,9 @@ use throng_values::io::FormatSettings;
 
 pub use counts::JobCounts;
 
-use crate::effects::Effects;
 use crate::run::Row;
 use crate::run::context::{Cx, Env, Memory};
+use crate::run::effects::Effects;
 use crate::run::eval::eval;
 use crate::run::items::ItemTables;
 use crate::spill::{RowList, RowStore};

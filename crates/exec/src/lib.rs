@@ -12,7 +12,6 @@ pub mod analytics;
 pub mod client;
 pub mod copy;
 pub mod drive;
-pub mod effects;
 pub mod large;
 pub mod offload;
 pub mod placement;

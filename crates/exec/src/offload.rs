@@ -25,9 +25,9 @@ use throng_values::func::{
 };
 use tokio::sync::oneshot;
 
-use crate::effects::Effect;
 use crate::placement::Placement;
 use crate::run::context::Env;
+use crate::run::effects::Effect;
 use crate::run::routine::CallPlace;
 use crate::run::{Cx, Step, Suspension};
 

@@ -1,9 +1,9 @@
 //! Constant parts of a plan that may fail: PostgreSQL computes them while it plans, so they fail
 //! whether or not a row is met.
 //!
-//! What can be computed without parameters has been by now ([`throng_bind::fold`]). What is left failed
-//! then, or waits for values; a plan lists the expressions that hold such parts, and whoever runs
-//! it has them computed first.
+//! What can be computed without parameters has been by now ([`throng_bind::fold`]). What is left
+//! failed then, or waits for values; a plan lists the expressions that hold such parts, and whoever
+//! runs it has them computed first.
 
 use throng_types::oid;
 

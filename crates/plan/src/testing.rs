@@ -4,6 +4,7 @@ use throng_bind::command::{Bound, BoundStatement};
 use throng_bind::testing::{PATH, Workbench};
 use throng_catalog::{Catalog, ColumnDef, FamilyStats, StatsDef};
 use throng_types::{Datum, Oid, Result};
+use throng_values::io::FormatSettings;
 
 use crate::sample::{Sampled, column};
 use crate::{PlanContext, PlannedStatement, Stats, TableSize};
@@ -46,7 +47,8 @@ impl Planning {
             return None;
         };
         let catalog = &self.bench.catalog;
-        Some(self.bench.evaluating(|eval| {
+        let format = FormatSettings::default();
+        Some(self.bench.evaluating(&format, |eval| {
             let ctx = PlanContext {
                 catalog,
                 stats: &SmallTables(catalog),

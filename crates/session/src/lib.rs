@@ -1,9 +1,11 @@
-//! Sessions and the engine that they share: transaction blocks, prepared statements, portals, utility
-//! commands, PL/pgSQL's interpreter, databases, and the server's own work in the background.
+//! Sessions and the engine that they share: transaction blocks, prepared statements, portals,
+//! utility commands, PL/pgSQL's interpreter, databases, and the server's own work in the
+//! background.
 //!
 //! Promises:
 //! * A session never blocks its thread: whatever must wait is a future, and others run meanwhile.
-//! * A session that ends, by whatever way, leaves no lock, no transaction and no temporary relation.
+//! * A session that ends, by whatever way, leaves no lock, no transaction and no temporary
+//!   relation.
 //!
 //! Imported by: `server`.
 

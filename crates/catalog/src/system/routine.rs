@@ -1,7 +1,7 @@
 //! What computes: `pg_proc`, `pg_operator`, `pg_aggregate`, `pg_cast`, `pg_language`, `pg_am`.
 //!
-//! The rows are those of [`throng_values::func`]'s tables, with the functions behind operators and types
-//! that cannot be called by name here but are referred to.
+//! The rows are those of [`throng_values::func`]'s tables, with the functions behind operators and
+//! types that cannot be called by name here but are referred to.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -16,7 +16,7 @@ use super::lock::Locked;
 use super::routine::Routines;
 use super::subplan::SubPlan;
 use super::{Step, Suspension};
-use crate::effects::Effects;
+use crate::run::effects::Effects;
 use crate::spill::RowList;
 use crate::store::Store;
 

@@ -9,7 +9,7 @@ use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, SqlType, stack};
-use throng_values::func::{Cast, CastContext, Function, cast::typmod};
+use throng_values::func::{Cast, CastContext, Function, Operator, cast::typmod};
 
 use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};
@@ -215,17 +215,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             array,
             all,
         } => {
-            let site = Site {
-                args: std::slice::from_ref(array),
-                other: Some(left),
-                at: cx.env.effects.at(),
-            };
-            if let Some(value) = offload::answered(site, cx) {
-                return Ok(value);
-            }
-            let left = eval(left, row, cx)?;
-            let array = eval(array, row, cx)?;
-            return items::compare(op, *all, [left, array], site, cx);
+            return array_compare(op, *all, (left, array), row, cx);
         }
         Expr::Array(items, ty) => {
             let value = array(items, *ty, row, cx)?;
@@ -303,6 +293,27 @@ fn no_parameter(at: u16) -> Error {
         state::UNDEFINED_PARAMETER,
         format!("there is no parameter ${}", at + 1),
     )
+}
+
+/// `left op ANY (array)`, or ALL.
+fn array_compare(
+    op: &'static Operator,
+    all: bool,
+    (left, array): (&Expr, &Expr),
+    row: &[Datum],
+    cx: &mut Cx,
+) -> Step<Datum> {
+    let site = Site {
+        args: std::slice::from_ref(array),
+        other: Some(left),
+        at: cx.env.effects.at(),
+    };
+    if let Some(value) = offload::answered(site, cx) {
+        return Ok(value);
+    }
+    let left = eval(left, row, cx)?;
+    let array = eval(array, row, cx)?;
+    items::compare(op, all, [left, array], site, cx)
 }
 
 /// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.

@@ -20,6 +20,7 @@ pub mod constant;
 pub mod context;
 mod dead_rows;
 pub mod distinct;
+pub mod effects;
 pub mod eval;
 pub mod follow;
 pub mod function;

@@ -27,8 +27,8 @@ use throng_values::func::RelColumn;
 
 use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, Suspension};
-use crate::effects::Effect;
 use crate::run::context::Env;
+use crate::run::effects::Effect;
 use crate::trigger::TriggerCall;
 
 /// A function to run, with its arguments.

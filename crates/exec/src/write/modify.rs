@@ -1,11 +1,13 @@
-//! UPDATE and DELETE of the rows of a table and of those below it, of which a plain table is a family
-//! of one; MERGE changes and removes rows by the same.
+//! UPDATE and DELETE of the rows of a table and of those below it, of which a plain table is a
+//! family of one; MERGE changes and removes rows by the same.
 //!
 //! ```text
-//! row of the input ─► its table, its row there ─► BEFORE triggers ─► stays: a new version ──────────┬─► foreign keys,
-//!        ▲                                              │            leaves: taken out, put in there ┤   AFTER triggers,
-//!        │                                              │            goes: deleted ──────────────────┘   RETURNING
-//!        └── others were first: its newest version ◄────┴─ (READ COMMITTED, if it still qualifies)
+//! row of the input ─► its table, its row there ─► BEFORE triggers ─┬─► stays: a new version
+//!        ▲                                             │           ├─► leaves: taken out, put in there
+//!        │                                             │           └─► goes: deleted
+//!        └── others were first: its newest version ◄───┘                 │
+//!            (READ COMMITTED, if it still qualifies)                     ▼
+//!                                              foreign keys, AFTER triggers, RETURNING
 //! ```
 
 use std::borrow::Cow;

@@ -47,7 +47,7 @@ use entry::{may_enter, must_be_few_enough, no_database, role_settings};
 use portal::{Portal, Portals};
 use statement::prepared::{Prepared, ReadyToBind, is_data};
 use throng_exec::client::{Client, RowShape};
-use throng_exec::effects::Effects;
+use throng_exec::run::effects::Effects;
 use throng_exec::write;
 use transaction::{Block, Joined, Transaction};
 

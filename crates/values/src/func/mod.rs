@@ -8,6 +8,7 @@
 pub mod aggregate;
 mod array;
 pub mod cast;
+mod coerce;
 pub mod compare;
 pub mod datetime;
 pub mod number;
@@ -22,6 +23,7 @@ pub mod json;
 pub mod jsonpath;
 mod misc;
 pub mod named;
+mod polymorphic;
 mod regex;
 mod regex_func;
 mod registry;
@@ -36,17 +38,19 @@ mod window;
 pub mod written;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
+pub use coerce::{can_coerce, select_common_type};
 pub use context::{
     EvalContext, EvalHost, EvalResult, EvalStop, Field, ObjectKind, RelColumn, TransitionTable,
     UserType, WrittenType,
 };
+pub use polymorphic::{actual_type, is_polymorphic};
 pub use registry::{
     aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,
     operators_named, windows_named,
 };
 pub use resolve::{
-    Callee, Filler, Given, Resolved, ResolvedOperator, Signature, actual_type, can_coerce,
-    is_polymorphic, resolve_call, resolve_function, resolve_operator, select_common_type,
+    Callee, Filler, Given, Resolved, ResolvedOperator, Signature, resolve_call, resolve_function,
+    resolve_operator,
 };
 pub use throng_types::vocabulary::Volatility;
 

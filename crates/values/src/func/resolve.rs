@@ -11,13 +11,15 @@
 //!    on), preferring preferred types.
 //! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
 
-use super::cast::{CastContext, find_cast};
+use super::cast::CastContext;
+use super::coerce::{can_coerce, category, is_array, is_preferred};
+use super::polymorphic::{actualize, is_compatible_family, is_polymorphic, polymorphic_element};
 use super::{
     Aggregate, Function, Operator, WindowFunction, aggregates_named, functions_named, named,
     operators_named, windows_named,
 };
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, element_of, made, type_info, type_name};
+use throng_types::sqltype::{array_of, element_of, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 /// What a call turned out to be.
@@ -95,47 +97,6 @@ pub struct ResolvedOperator {
     pub left: Oid,
     pub right: Oid,
     pub ret: Oid,
-}
-
-/// A type that stands for whatever a call gives.
-pub fn is_polymorphic(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANYELEMENT
-            | oid::ANYARRAY
-            | oid::ANYNONARRAY
-            | oid::ANYENUM
-            | oid::ANYCOMPATIBLE
-            | oid::ANYCOMPATIBLEARRAY
-            | oid::ANYCOMPATIBLENONARRAY
-    )
-}
-
-fn category(ty: Oid) -> u8 {
-    type_info(ty).map_or(b'X', |t| t.category)
-}
-fn is_preferred(ty: Oid) -> bool {
-    type_info(ty).is_some_and(|t| t.preferred)
-}
-fn is_array(ty: Oid) -> bool {
-    type_info(ty).is_some_and(|t| t.is_array())
-}
-
-/// May a value of one type be given where the other is wanted, in this context?
-pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
-    if from == to || from == oid::UNKNOWN {
-        return true;
-    }
-    match to {
-        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
-        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => element_of(from).is_some(),
-        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
-        oid::ANYENUM => made::is_enum(from),
-        oid::RECORD if made::is_composite(from) => true,
-        // Whether its fields fit is seen when it is made one.
-        to if from == oid::RECORD && made::is_composite(to) => true,
-        _ => find_cast(from, to, context).is_some(),
-    }
 }
 
 /// One way to call a name with so many arguments.
@@ -242,15 +203,6 @@ fn routine_candidate(
         fill,
         ..Candidate::plain(args, None, item)
     })
-}
-
-/// What an array of any type is an array of.
-fn polymorphic_element(array: Oid) -> Option<Oid> {
-    match array {
-        oid::ANYARRAY => Some(oid::ANYELEMENT),
-        oid::ANYCOMPATIBLEARRAY => Some(oid::ANYCOMPATIBLE),
-        _ => None,
-    }
 }
 
 /// A built-in function for a call with names or with VARIADIC.
@@ -519,21 +471,6 @@ fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
     Ok(())
 }
 
-fn is_compatible_family(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
-    )
-}
-
-/// What a polymorphic type is in a call that gives these types for parameters declared so.
-pub fn actual_type(ty: Oid, declared: &[Oid], given: &[Oid]) -> Option<Oid> {
-    match is_polymorphic(ty) {
-        true => actualize(&mut declared.to_vec(), given, ty),
-        false => Some(ty),
-    }
-}
-
 /// `name(type, name => type)` for messages.
 fn call_signature(given: &Given<'_>) -> String {
     let args = given.args.iter().enumerate().map(|(i, &ty)| {
@@ -751,130 +688,4 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
 fn keep_best(left: &mut Vec<usize>, score: impl Fn(usize) -> usize) {
     let best = left.iter().map(|&i| score(i)).max().unwrap_or(0);
     left.retain(|&i| score(i) == best);
-}
-
-/// Replaces polymorphic parameter types by actual ones and gives the actual result type; None where
-/// the arguments contradict each other.
-fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
-    let mut element = None;
-    let mut compatible: Vec<Oid> = Vec::new();
-    for (&param, &arg) in params.iter().zip(given) {
-        let seen = match param {
-            _ if arg == oid::UNKNOWN => continue,
-            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => arg,
-            // `anyarray` itself is what some catalog columns are declared as.
-            oid::ANYARRAY if arg == oid::ANYARRAY => oid::ANYELEMENT,
-            oid::ANYARRAY => element_of(arg)?,
-            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => {
-                compatible.push(arg);
-                continue;
-            }
-            oid::ANYCOMPATIBLEARRAY => {
-                compatible.push(element_of(arg)?);
-                continue;
-            }
-            _ => continue,
-        };
-        match element {
-            None => element = Some(seen),
-            Some(e) if e == seen => {}
-            Some(_) => return None,
-        }
-    }
-    let needs_compatible = params.iter().any(|&p| {
-        matches!(
-            p,
-            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
-        )
-    });
-    let common = if needs_compatible {
-        if compatible.is_empty() {
-            // All unknown: text, as in any other common type.
-            Some(oid::TEXT)
-        } else {
-            Some(common_type(&compatible)?)
-        }
-    } else {
-        None
-    };
-    for (param, &arg) in params.iter_mut().zip(given) {
-        *param = match *param {
-            oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
-            oid::ANYENUM => element?,
-            oid::ANYARRAY if arg != oid::UNKNOWN => arg,
-            oid::ANYARRAY => element.and_then(array_of).unwrap_or(oid::TEXT_ARRAY),
-            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common?,
-            oid::ANYCOMPATIBLEARRAY => array_of(common?)?,
-            oid::ANY if arg == oid::UNKNOWN => oid::TEXT,
-            oid::ANY => arg,
-            plain => plain,
-        };
-    }
-    Some(match ret {
-        oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
-        oid::ANYENUM => element?,
-        oid::ANYARRAY => array_of(element.unwrap_or(oid::TEXT))?,
-        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common.unwrap_or(oid::TEXT),
-        oid::ANYCOMPATIBLEARRAY => array_of(common.unwrap_or(oid::TEXT))?,
-        plain => plain,
-    })
-}
-
-/// The type CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST give these types; unknown alone is text.
-/// `context` names the construct in the error (42804): `CASE`, `UNION`, `VALUES`, `ARRAY`…
-pub fn select_common_type(types: &[Oid], context: &str) -> Result<Oid> {
-    let mut common = oid::UNKNOWN;
-    for &ty in types {
-        if ty == oid::UNKNOWN || ty == common {
-            continue;
-        }
-        if common == oid::UNKNOWN {
-            common = ty;
-            continue;
-        }
-        if category(ty) != category(common) {
-            return Err(Error::new(
-                state::DATATYPE_MISMATCH,
-                format!(
-                    "{context} types {} and {} cannot be matched",
-                    type_name(common),
-                    type_name(ty)
-                ),
-            ));
-        }
-        common = wider(common, ty);
-    }
-    for &ty in types {
-        if !can_coerce(ty, common, CastContext::Implicit) {
-            return Err(Error::new(
-                state::CANNOT_COERCE,
-                format!(
-                    "{context} could not convert type {} to {}",
-                    type_name(ty),
-                    type_name(common)
-                ),
-            ));
-        }
-    }
-    Ok(if common == oid::UNKNOWN {
-        oid::TEXT
-    } else {
-        common
-    })
-}
-
-/// Of two types of a category: the one the other goes to implicitly, unless the first is preferred
-/// or it goes both ways.
-fn wider(common: Oid, ty: Oid) -> Oid {
-    let to_new = can_coerce(common, ty, CastContext::Implicit);
-    let to_old = can_coerce(ty, common, CastContext::Implicit);
-    if !is_preferred(common) && to_new && !to_old {
-        ty
-    } else {
-        common
-    }
-}
-
-fn common_type(types: &[Oid]) -> Option<Oid> {
-    select_common_type(types, "").ok()
 }

@@ -8,8 +8,8 @@
 //! Rows are read no further than the values of the current row ask for, and forgotten when no frame
 //! to come can reach them: `row_number()` keeps one row, a total over the partition keeps all of
 //! it. An aggregate over a frame that only grows takes each row once; where the frame's start
-//! moves, rows are taken out again if the aggregate can do that ([`throng_values::func::Undo`]), else
-//! the frame is gone through anew.
+//! moves, rows are taken out again if the aggregate can do that ([`throng_values::func::Undo`]),
+//! else the frame is gone through anew.
 //!
 //! What stops is begun again: the frame's ends and the aggregates only ever move forward, so that
 //! what was done is kept.

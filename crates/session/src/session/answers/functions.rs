@@ -23,8 +23,8 @@ use throng_values::settings::SERVER_VERSION;
 use crate::database::Database;
 use crate::session::answers::eval_host::SessionHost;
 use crate::session::answers::system::block_count;
-use throng_exec::effects::Effect;
 use throng_exec::run::Suspension;
+use throng_exec::run::effects::Effect;
 use throng_exec::sequence::Counter;
 
 fn int(value: &Datum) -> i64 {
