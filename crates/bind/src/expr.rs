@@ -80,7 +80,7 @@ pub enum Expr {
         args: Vec<Expr>,
         ty: SqlType,
     },
-    /// A set-returning function in a select list: see [`throng_plan::Node::ProjectSet`].
+    /// A set-returning function in a select list: rows of `ProjectSet`.
     SetCall {
         func: &'static Function,
         args: Vec<Expr>,
