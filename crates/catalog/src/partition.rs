@@ -309,6 +309,33 @@ impl Catalog {
         found
     }
 
+    /// Whether two tables are one, or have a table above them in common.
+    pub fn are_one_family(&self, a: Oid, b: Oid) -> bool {
+        a == b || {
+            let tops = self.tops_above(a);
+            self.tops_above(b).iter().any(|top| tops.contains(top))
+        }
+    }
+
+    /// The tables above one that have none above them; itself, if that is such a table.
+    fn tops_above(&self, table: Oid) -> Vec<Oid> {
+        let (mut tops, mut seen) = (Vec::new(), vec![table]);
+        let mut next = 0;
+        while let Some(oid) = seen.get(next).copied() {
+            next += 1;
+            let parents = self.table(oid).map_or(&[][..], |def| &def.parents);
+            if parents.is_empty() {
+                tops.push(oid);
+            }
+            for parent in parents {
+                if !seen.contains(parent) {
+                    seen.push(*parent);
+                }
+            }
+        }
+        tops
+    }
+
     /// Every table below this one, itself first, each before those below it and once.
     pub fn descendants(&self, table: Oid) -> Vec<Oid> {
         let mut found = vec![table];

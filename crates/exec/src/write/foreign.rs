@@ -43,6 +43,8 @@ pub struct ForeignKeys {
     table: Arc<TableDef>,
     /// This table points at others.
     outgoing: Vec<Arc<ConstraintDef>>,
+    /// Which of them point at the table's own family, whose other tables the statement may write.
+    within_family: Vec<bool>,
     /// Others (or itself) point at this one.
     incoming: Vec<Arc<ConstraintDef>>,
     /// The statement writes to no other table.
@@ -93,8 +95,13 @@ impl ForeignKeys {
             outgoing.clear();
             incoming.clear();
         }
+        let is_within = |c: &Arc<ConstraintDef>| {
+            let key = c.foreign_key();
+            key.is_some_and(|key| catalog.are_one_family(table.oid, key.ref_table))
+        };
         Ok(ForeignKeys {
             table: table.clone(),
+            within_family: outgoing.iter().map(is_within).collect(),
             outgoing,
             incoming,
             alone: true,
@@ -124,7 +131,6 @@ impl ForeignKeys {
     }
 
     async fn note(&mut self, at: usize, row: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
-        let fk = foreign(&self.outgoing[at])?;
         if cx.deferred.waits(&self.outgoing[at]) {
             cx.deferred.add(&self.outgoing[at], tid, Due::Points);
             return Ok(());
@@ -132,7 +138,7 @@ impl ForeignKeys {
         // What another table holds cannot be brought by this statement, unless by a function that
         // it has called: no need to wait for its end.
         let others = !self.alone || cx.txn.has_run_others();
-        if !others && fk.ref_table != self.table.oid {
+        if !others && !self.within_family[at] {
             return check(&self.table, &self.outgoing[at], row, cx).await;
         }
         self.to_check.push(Pointing {

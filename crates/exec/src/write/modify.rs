@@ -49,6 +49,7 @@ pub(super) struct TargetTable<'n> {
     pub tid: u32,
     /// Its columns with the row, as the named table has it.
     pub old: &'n [u32],
+    pub is_merge: bool,
 }
 
 impl<'n> From<&'n UpdateNode> for TargetTable<'n> {
@@ -60,6 +61,7 @@ impl<'n> From<&'n UpdateNode> for TargetTable<'n> {
             rel: node.rel,
             tid: node.tid,
             old: &node.old,
+            is_merge: false,
         }
     }
 }
@@ -73,6 +75,7 @@ impl<'n> From<&'n DeleteNode> for TargetTable<'n> {
             rel: node.rel,
             tid: node.tid,
             old: &node.old,
+            is_merge: false,
         }
     }
 }
@@ -86,6 +89,7 @@ impl<'n> From<&'n MergeNode> for TargetTable<'n> {
             rel: node.rel,
             tid: node.tid,
             old: &node.old,
+            is_merge: true,
         }
     }
 }
@@ -155,18 +159,6 @@ fn taken_out<'i>(slots: &[u32], input: &'i [Datum]) -> Cow<'i, [Datum]> {
             .iter()
             .map(|slot| input[*slot as usize].clone())
             .collect(),
-    }
-}
-
-/// The row that a tid of the input names, with its chain's root.
-async fn row_ref(target: &Target, tid: &Datum) -> Result<Option<RowRef>> {
-    match tid {
-        Datum::Tid(tid) => {
-            let root = retry(|| target.table.heap.root_of(*tid)).await?;
-            Ok(Some(RowRef { tid: *tid, root }))
-        }
-        // The nullable side of an outer join has no row here.
-        _ => Ok(None),
     }
 }
 
@@ -280,7 +272,9 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
     ) -> Result<ModifyTable<'n, 'c>> {
         let alone = execution.writes_once();
         let mut targets = WriteTargets::default();
-        let triggers = match of.family.is_none() && of.table.has_rows() {
+        // Of a partitioned table itself there are no rows, and its leaves have numbers from 0.
+        let is_plain = of.family.is_none() && !of.table.is_partitioned();
+        let triggers = match is_plain && of.table.has_rows() {
             true => {
                 let only = targets.get(0, of.table, &[], alone, cx)?;
                 only.target.triggers.clone()
@@ -328,8 +322,8 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
         self.targets.get(at, table, &[], self.alone, self.cx)
     }
 
-    /// The row that the input names, which the statement's own scan has most likely found just now;
-    /// none where an outer join has no row here.
+    /// The row that the input names, if it names one; the statement's own scan has most likely found
+    /// it just now.
     pub async fn existing(
         &mut self,
         execution: &Execution,
@@ -345,18 +339,19 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
                 }
             },
         };
-        let tid = &input[self.of.tid as usize];
-        let found = match *tid {
-            Datum::Tid(tid) => execution
-                .root_found(rel, tid)
-                .map(|root| RowRef { tid, root }),
-            _ => None,
+        // The nullable side of an outer join has no row here.
+        let Datum::Tid(tid) = input[self.of.tid as usize] else {
+            return Ok(None);
         };
-        let found = match found {
-            Some(found) => Some(found),
-            None => row_ref(&self.target(source)?.target, tid).await?,
+        let root = match execution.root_found(rel, tid) {
+            Some(root) => root,
+            None => {
+                let heap = &self.target(source)?.target.table.heap;
+                retry(|| heap.root_of(tid)).await?
+            }
         };
-        Ok(found.map(|at| Existing { source, at }))
+        let at = RowRef { tid, root };
+        Ok(Some(Existing { source, at }))
     }
 
     /// The row as its table has it; none where it is gone.
@@ -551,6 +546,7 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
         if let Err(instead) = taken_out.done() {
             return Ok(instead);
         }
+        drop(std::mem::take(turn));
         source.after_delete(old, at.tid, cx).await?;
         if !arrives {
             return Ok(RowOutcome::Done(None));
@@ -562,7 +558,7 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
         check_views(execution, cx, of.table, &top).await?;
         let keys = &mut self.target(row.source)?.keys;
         keys.moved((old, at.tid), &own, cx)?;
-        self.tell_update(row.source, old, &top)?;
+        self.tell_move(row.source, old, &top)?;
         Ok(RowOutcome::Done(Some(Stored {
             tid,
             table: next.table.oid,
@@ -577,6 +573,16 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
         }
         let old = self.as_top(source, old.to_vec());
         self.named.changed(fires::UPDATE, Some(&old), Some(top))
+    }
+
+    /// The same of a row that went to another partition, which MERGE tells as what it is.
+    fn tell_move(&self, source: Source<'n>, old: &[Datum], top: &[Datum]) -> Result<()> {
+        if !self.of.is_merge || !self.named.keeps_rows() {
+            return self.tell_update(source, old, top);
+        }
+        let old = self.as_top(source, old.to_vec());
+        self.named.changed(fires::DELETE, Some(&old), None)?;
+        self.named.changed(fires::INSERT, None, Some(top))
     }
 
     /// Deletes a row; foreign keys and triggers learn of it. False: a trigger keeps it from that.
