@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! row of the input ─► its table, its row there ─► BEFORE triggers ─┬─► stays: a new version
-//!        ▲                                             │           ├─► leaves: taken out, put there
+//!        ▲                                             │           ├─► leaves: out here, in there
 //!        │                                             │           └─► goes: deleted
 //!        └── others were first: its newest version ◄───┘                 │
 //!            (READ COMMITTED, if it still qualifies)                     ▼
@@ -322,8 +322,8 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
         self.targets.get(at, table, &[], self.alone, self.cx)
     }
 
-    /// The row that the input names, if it names one; most likely the statement's own scan has found
-    /// it just now.
+    /// The row that the input names, if it names one. Most likely the statement's own scan has just
+    /// found it.
     pub async fn existing(
         &mut self,
         execution: &Execution,
