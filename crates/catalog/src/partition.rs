@@ -311,10 +311,12 @@ impl Catalog {
 
     /// Whether two tables are one, or have a table above them in common.
     pub fn are_one_family(&self, a: Oid, b: Oid) -> bool {
-        a == b || {
-            let tops = self.tops_above(a);
-            self.tops_above(b).iter().any(|top| tops.contains(top))
+        let is_top = |oid| self.table(oid).is_none_or(|def| def.parents.is_empty());
+        if is_top(a) && is_top(b) {
+            return a == b;
         }
+        let tops = self.tops_above(a);
+        self.tops_above(b).iter().any(|top| tops.contains(top))
     }
 
     /// The tables above one that have none above them; itself, if that is such a table.

@@ -67,8 +67,7 @@ pub fn compare(
         return Ok(Datum::Null);
     };
     if array.items.len() >= FEWEST && asks_for_item(op, all) {
-        cx.items.make_elsewhere(op, array);
-        if let Some(making) = cx.items.to_make() {
+        if let Some(making) = cx.items.begin_making(op, array) {
             Ending::default().compute(true, cx, move |_| Ok(making.make()))?;
         }
         if let Some(answer) = cx.items.answer(op, &args[0], array, all) {
@@ -117,27 +116,20 @@ impl ItemTables {
         })
     }
 
-    /// Notes that another thread is to make an array's table, where it is met again and its items
-    /// are many.
-    fn make_elsewhere(&mut self, op: &Operator, array: &Arc<Array>) {
+    /// The table that another thread is to make: of an array that is met again, with many items.
+    fn begin_making(&mut self, op: &Operator, array: &Arc<Array>) -> Option<Making> {
         let blank_padded = op.right == oid::BPCHAR;
-        if array.items.len() <= MANY || !self.has_met(array) || self.has(array, blank_padded) {
-            return;
+        let is_short = array.items.len() <= MANY;
+        if is_short || !self.has_met(array) || self.place(array, blank_padded).is_some() {
+            return None;
         }
-        let is_its = |m: &Making| m.is_of(array, blank_padded);
-        if !self.making.as_ref().is_some_and(is_its) {
-            self.making = Some(Making {
-                array: array.clone(),
-                blank_padded,
-                table: Arc::default(),
-            });
-        }
-    }
-
-    /// The table that nobody has made yet.
-    fn to_make(&self) -> Option<Making> {
-        let making = self.making.as_ref();
-        making.filter(|m| m.table.get().is_none()).cloned()
+        let begun = self.making.take_if(|m| m.is_of(array, blank_padded));
+        let making = self.making.insert(begun.unwrap_or_else(|| Making {
+            array: array.clone(),
+            blank_padded,
+            table: Arc::default(),
+        }));
+        making.table.get().is_none().then(|| making.clone())
     }
 
     /// Whether the value is among the items, which is unknown where a NULL decides. None where
@@ -165,10 +157,6 @@ impl ItemTables {
         let is_its =
             |t: &Arc<ItemTable>| Arc::ptr_eq(&t.array, array) && t.blank_padded == blank_padded;
         self.tables.iter().position(is_its)
-    }
-
-    fn has(&self, array: &Arc<Array>, blank_padded: bool) -> bool {
-        self.place(array, blank_padded).is_some()
     }
 
     fn has_met(&self, array: &Arc<Array>) -> bool {

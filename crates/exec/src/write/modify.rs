@@ -191,38 +191,6 @@ pub(super) async fn read_row(target: &Target, tid: Tid) -> Result<Option<Row>> {
     Ok(Some(row))
 }
 
-/// 27000 where the row was changed by a function that the statement has called.
-async fn self_modified<T>(
-    outcome: &RowOutcome<T>,
-    target: &Target,
-    at: RowRef,
-    is_delete: bool,
-    cx: &Context<'_>,
-) -> Result<()> {
-    match outcome {
-        RowOutcome::SelfModified => trigger::changed_by_function(target, at, is_delete, cx).await,
-        _ => Ok(()),
-    }
-}
-
-/// A row that others have changed first, in its newest version, if that still qualifies: then
-/// `input` is of it.
-async fn newest_of<T>(
-    outcome: RowOutcome<T>,
-    execution: &mut Execution,
-    rel: RelId,
-    cx: &Context<'_>,
-    input: &mut Row,
-) -> Result<Option<RowRef>> {
-    let RowOutcome::Updated(newest) = outcome else {
-        return Ok(None);
-    };
-    let mut recheck = execution.recheck(rel, newest.tid, cx.work_mem);
-    // What is run again may lock rows, as a subquery with FOR UPDATE does.
-    let qualifies = next(&mut recheck, cx.env, cx.txn, input).await?;
-    Ok(qualifies.then_some(newest))
-}
-
 /// A member's row as one of the table that the statement names.
 fn top_row(member: &Member, own: &[Datum], width: usize) -> Row {
     let mut top = vec![Datum::Null; width];
@@ -402,14 +370,22 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
                 false => Ok(None),
             };
         }
-        let target = &self.target(row.source)?.target;
-        self_modified(&instead, target, row.at, is_delete, cx).await?;
+        if let RowOutcome::SelfModified = instead {
+            let target = &self.target(row.source)?.target;
+            trigger::changed_by_function(target, row.at, is_delete, cx).await?;
+        }
+        // Others have changed it first.
+        let RowOutcome::Updated(at) = instead else {
+            return Ok(None);
+        };
         let rel = match row.source {
             Source::Named => self.of.rel,
             Source::Member(_, member) => member.rel,
         };
-        let newest = newest_of(instead, execution, rel, cx, input).await?;
-        Ok(newest.map(|at| Existing { at, ..row }))
+        let mut recheck = execution.recheck(rel, at.tid, cx.work_mem);
+        // What is run again may lock rows, as a subquery with FOR UPDATE does.
+        let qualifies = next(&mut recheck, cx.env, cx.txn, input).await?;
+        Ok(qualifies.then_some(Existing { at, ..row }))
     }
 
     /// Puts `own` in the place of a row, or where it belongs then, which may be another partition;
@@ -425,8 +401,8 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
         let (cx, of, source) = (self.cx, self.of, row.source);
         let target = self.target(source)?.target.clone();
         if let Some(triggers) = target.locks_first(fires::UPDATE) {
-            let columns = self.set.iter().map(|top| source.attnum(*top));
-            let key = columns.into_iter().any(|attnum| target.is_key(attnum));
+            let mut columns = self.set.iter().map(|top| source.attnum(*top));
+            let key = columns.any(|attnum| target.is_key(attnum));
             match trigger::lock_for(&target, row.at, key, turn, cx).await? {
                 RowOutcome::Done(()) => {}
                 instead => return Ok(instead.map(|()| None)),
