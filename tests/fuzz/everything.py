@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 
-from target import Child
+from target import STALLED_MS, Child
 from wire import Connection, Lost, Slow
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -149,8 +149,8 @@ class Everything:
         if most > self.options.rss_mb:
             self.finding(f"round {number}: {most} MB")
         if not self.child.dead():
-            for held, text in self.ask(f"select held_ms, statement from throng.stalls where held_ms > {self.options.most_ms}"):
-                self.finding(f"round {number}: held for {held} ms: {str(text)[:4000]}")
+            for held, used, text in self.ask(f"select held_ms, cpu_ms, statement from throng.stalls where {STALLED_MS} > {self.options.most_ms}"):
+                self.finding(f"round {number}: held for {held} ms, computing for {used}: {str(text)[:4000]}")
         self.server.kill()
         over.set()
         bank.wait()

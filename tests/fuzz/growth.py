@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 
-from target import Child
+from target import STALLED_MS, Child
 from wire import Connection, Lost, Slow
 
 # Refusals: statement too complex, program limits, memory, cancelled by a timeout, a syntax of too many items, invalid patterns.
@@ -139,7 +139,7 @@ class Growth:
         print("FINDING", what, flush=True)
 
     def longest_stall(self):
-        return self.throng.value("select max(held_ms) from throng.stalls where began >= (select max(began) from growth_began)")
+        return self.throng.value(f"select max({STALLED_MS}) from throng.stalls where began >= (select max(began) from growth_began)")
 
     def one(self, name, n, statements):
         """Whether to grow further."""

@@ -42,6 +42,11 @@ class Remote:
         return []
 
 
+# What a stall is judged by. A loop that computes counts as long as it computes; one that did not get its core, because others run on
+# the machine, or that slept in the kernel, counts once that is out of all proportion.
+STALLED_MS = "greatest(coalesce(cpu_ms, held_ms), held_ms / 20)"
+
+
 class Child:
     """`throng serve` on a directory of its own."""
 

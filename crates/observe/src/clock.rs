@@ -15,6 +15,16 @@ pub fn now_nanos() -> u64 {
     CLOCK.get_or_init(Clock::new).nanos()
 }
 
+/// Nanoseconds of processor time that the calling thread has used. A system call, and not known to
+/// Miri, for which it is 0.
+pub fn thread_cpu_nanos() -> u64 {
+    if cfg!(miri) {
+        return 0;
+    }
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 
 struct Clock {

@@ -34,7 +34,7 @@ pub mod stop;
 mod table;
 mod wait;
 
-pub use clock::now_nanos;
+pub use clock::{now_nanos, thread_cpu_nanos};
 pub use counter::{Counter, count, counter, counters};
 pub use event::{WaitClass, WaitEvent};
 pub use histogram::{Histogram, HistogramSnapshot, add};

@@ -224,6 +224,7 @@ impl<'a> RunningTask<'a> {
             waits.thread.store(index, Ordering::Relaxed);
             slot.session.store(waits.pid, Ordering::Relaxed);
             slot.since.store(since, Ordering::Relaxed);
+            slot.used.begins(since);
             note_run(waits.pid);
         }
         RunningTask {

@@ -10,6 +10,7 @@ use crate::histogram::Histogram;
 use crate::object::{Holder, names};
 use crate::present::Present;
 use crate::sampled::{Structure, StructureCell};
+use crate::stall::UsedLately;
 use crate::table::ObjectTable;
 
 /// What one thread records: written by it alone, but for `generation`'s being looked at.
@@ -25,6 +26,8 @@ pub(crate) struct Slot {
     pub(crate) since: AtomicU64,
     /// The core whose event loop this is, and one; 0: none.
     pub(crate) core: AtomicU32,
+    /// Processor time that this thread has used, as it was lately.
+    pub(crate) used: UsedLately,
     /// Nanoseconds in which sessions ran here.
     pub(crate) running: AtomicU64,
     /// Nanoseconds in which this thread, with all sessions on it, was kept from running by
@@ -72,6 +75,7 @@ impl Slot {
             session: AtomicU32::new(0),
             since: AtomicU64::new(0),
             core: AtomicU32::new(0),
+            used: UsedLately::new(),
             running: AtomicU64::new(0),
             blocked: AtomicU64::new(0),
             last_block: Present::new(),

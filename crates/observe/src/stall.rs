@@ -2,15 +2,16 @@
 //!
 //! Each poll of a session is timed anyway ([`Accounted`](crate::Accounted)). One longer than
 //! [`LONGEST`] is noted with what the session ran, and the last [`KEPT`] of them are shown; one
-//! that goes on is seen from other threads meanwhile.
+//! that goes on is seen from other threads meanwhile. The processor time used in it tells a session
+//! that computed from a thread that did not get its core, or that slept in the kernel.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::clock::now_nanos;
+use crate::clock::{now_nanos, thread_cpu_nanos};
 use crate::counter::{Counter, count};
 use crate::slots::{self, Slot};
 
@@ -37,10 +38,50 @@ pub struct Stall {
     /// Microseconds since 1970.
     pub began: i64,
     pub nanos: u64,
+    /// Processor time used in it, a millisecond too much at most; None of one that goes on.
+    pub used: Option<u64>,
     /// It goes on.
     pub running: bool,
     /// None of one that goes on: its reader asks the session.
     pub statement: Option<Statement>,
+}
+
+/// Nanoseconds for which a look at a thread's processor time is good enough: it is a system call.
+const LATELY: u64 = 1_000_000;
+
+/// Processor time that a thread has used, looked at now and then.
+pub(crate) struct UsedLately {
+    looked: AtomicU64,
+    used: AtomicU64,
+}
+
+impl UsedLately {
+    pub(crate) const fn new() -> UsedLately {
+        UsedLately {
+            looked: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// By the slot's own thread, when a session begins to run on it.
+    #[inline]
+    pub(crate) fn begins(&self, now: u64) {
+        if now.saturating_sub(self.looked.load(Ordering::Relaxed)) > LATELY {
+            self.look(now);
+        }
+    }
+
+    #[cold]
+    fn look(&self, now: u64) {
+        self.looked.store(now, Ordering::Relaxed);
+        self.used.store(thread_cpu_nanos(), Ordering::Relaxed);
+    }
+
+    /// What was used since, at most: in a stretch of `nanos` that has just ended.
+    fn of_last(&self, nanos: u64) -> u64 {
+        let used = thread_cpu_nanos().saturating_sub(self.used.load(Ordering::Relaxed));
+        used.min(nanos)
+    }
 }
 
 static LAST: Mutex<VecDeque<Stall>> = Mutex::new(VecDeque::new());
@@ -66,6 +107,7 @@ pub(crate) fn note(slot: &Slot, pid: u32, nanos: u64) {
         core,
         began: began(nanos),
         nanos,
+        used: Some(slot.used.of_last(nanos)),
         running: false,
         statement: DESCRIBE.with_borrow(|describe| describe.as_ref()?(pid)),
     };
@@ -99,6 +141,7 @@ pub fn stalls() -> Vec<Stall> {
             core,
             began: began(nanos),
             nanos,
+            used: None,
             running: true,
             statement: None,
         })

@@ -78,6 +78,8 @@ pub struct StallInfo {
     /// Microseconds since 2000-01-01 UTC.
     pub began: i64,
     pub nanos: u64,
+    /// Processor time used in it; None while it goes on.
+    pub used: Option<u64>,
     /// It goes on.
     pub running: bool,
     /// Which session it was or is, and what it ran.
@@ -155,6 +157,7 @@ pub(super) fn stalls(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             s.core,
             Datum::TimestampTz(s.began),
             ms(s.nanos),
+            s.used.map_or(Datum::Null, ms),
             s.running,
             statement,
         ]

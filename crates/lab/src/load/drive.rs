@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use rustix::time::{ClockId, clock_gettime};
+use throng_observe::thread_cpu_nanos;
 use throng_sync::CachePadded;
 
 use super::random::Random;
@@ -352,9 +352,9 @@ impl Crew<'_> {
         tasks.push(Box::pin(async move {
             let (reactor, part) = clock;
             reactor.sleep_until(window.from).await;
-            let before = thread_cpu();
+            let before = thread_cpu_nanos();
             reactor.sleep_until(window.to).await;
-            part.borrow_mut().own_cpu = thread_cpu() - before;
+            part.borrow_mut().own_cpu = Duration::from_nanos(thread_cpu_nanos() - before);
         }));
         let cut_off = reactor.run(tasks, Some(window.to + GRACE))?;
         let mut part = Rc::into_inner(part).expect("tasks are gone").into_inner();
@@ -539,9 +539,4 @@ impl Pace {
         self.next += Duration::from_secs_f64(self.random.exponential(self.mean));
         self.next
     }
-}
-
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

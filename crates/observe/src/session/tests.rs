@@ -19,16 +19,16 @@ fn spin_for(nanos: u64) {
     }
 }
 
-/// Runs another session on this thread, to its end.
-fn run(task: impl Future<Output = ()>) {
+/// Runs a session on this thread, to its end.
+fn run(pid: u32, task: impl Future<Output = ()>) {
     let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
-    let mut task = Box::pin(accounted(SessionWaits::new(70), task));
+    let mut task = Box::pin(accounted(SessionWaits::new(pid), task));
     let polled = task.as_mut().poll(&mut Context::from_waker(&waker));
     assert!(polled.is_ready());
 }
 
 fn run_another(nanos: u64) {
-    run(async { spin_for(nanos) });
+    run(70, async { spin_for(nanos) });
 }
 
 fn nanos_of(event: WaitEvent, object: Object) -> u64 {
@@ -154,7 +154,7 @@ fn a_core_that_is_blocked_makes_its_sessions_wait_for_what_blocks_it() {
         task.waker.as_ref().expect("polled").1.wake_by_ref();
         // Another session of this thread waits for a latch.
         let page = Object::page(0x72_0000_0001);
-        run(async {
+        run(70, async {
             let wait = blocking(WaitEvent::LatchExclusive, page).held_by(Holder::session(5));
             spin_for(5 * MS);
             drop(wait);
@@ -194,4 +194,27 @@ fn a_thread_that_blocks_shows_its_session_waiting() {
     })
     .join()
     .unwrap();
+}
+
+#[test]
+fn a_stall_tells_computing_from_being_kept_from_it() {
+    let [computed, slept] = std::thread::spawn(|| {
+        slots::this_is_core(7100);
+        run(7101, async { spin_for(12 * MS) });
+        run(7101, async {
+            std::thread::sleep(std::time::Duration::from_millis(15))
+        });
+        let mut stalls = crate::stall::stalls();
+        stalls.retain(|stall| stall.pid == 7101);
+        [stalls[1].clone(), stalls[0].clone()]
+    })
+    .join()
+    .unwrap();
+    let used = |stall: &crate::stall::Stall| stall.used.expect("it has ended");
+    // Spinning ends by the clock, so a busy machine may take of its time.
+    assert!(used(&computed) > MS && used(&computed) <= computed.nanos);
+    assert!(
+        slept.nanos >= 15 * MS && used(&slept) < 10 * MS,
+        "{slept:?}"
+    );
 }

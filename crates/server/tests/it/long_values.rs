@@ -214,10 +214,11 @@ fn end_in_turns(client: &mut Client, what: &str, ends: &str) {
     assert_eq!(often, 0, "{ends} of {what}: more than {most} of {taken} ms");
 }
 
-/// How often statements like this held an event loop for more than `ms`.
+/// How often statements like this held an event loop and computed for more than `ms`. Other tests
+/// beside this one take its thread from its core, for longer than that.
 fn held(client: &mut Client, like: &str, ms: u32) -> u32 {
     let sql = format!(
-        "select count(*) from throng.stalls where held_ms > {ms} and statement ~ '{like}' \
+        "select count(*) from throng.stalls where cpu_ms > {ms} and statement ~ '{like}' \
          and statement !~ 'throng.stalls'"
     );
     client.run(&sql).value().parse().expect("a number")
@@ -242,9 +243,7 @@ fn small_arguments_make_long_work() {
         assert!(began.elapsed() < SOON, "{statement}: {:?}", began.elapsed());
         let done = answer.error().is_none() || ["57014", "53200"].contains(&answer.code());
         assert!(done, "{statement}: {answer:?}");
+        assert_eq!(held(&mut client, "", 200), 0, "{statement}");
     }
-    let held = "select coalesce(max(held_ms), 0)::int from throng.stalls";
-    let held: u32 = client.run(held).value().parse().expect("a number");
-    assert!(held < 300, "{held} ms");
     home.assert_no_panic();
 }

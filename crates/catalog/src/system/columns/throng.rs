@@ -22,6 +22,7 @@ relations! {
         counter: TEXT, count: INT8, meaning: TEXT,
     }
     15905 stalls in waiting {
-        pid: INT4, core: INT4, began: TIMESTAMPTZ, held_ms: FLOAT8, running: BOOL, statement: TEXT,
+        pid: INT4, core: INT4, began: TIMESTAMPTZ, held_ms: FLOAT8, cpu_ms: FLOAT8, running: BOOL,
+        statement: TEXT,
     }
 }

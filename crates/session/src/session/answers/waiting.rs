@@ -135,6 +135,7 @@ impl SessionHost<'_> {
                 core: stall.core as i32,
                 began: from_unix(stall.began),
                 nanos: stall.nanos,
+                used: stall.used,
                 running: stall.running,
                 session: HolderInfo {
                     pid: Some(stall.pid as i32),
