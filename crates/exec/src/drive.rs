@@ -100,7 +100,7 @@ pub async fn wait(stop: Suspension, env: Env<'_>, patience: &mut Patience) -> Re
     match stop {
         Suspension::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
         Suspension::Yield => {
-            tokio::task::yield_now().await;
+            crate::turns::next_turn().await;
             Ok(())
         }
         Suspension::Lock(_) | Suspension::Part(_) | Suspension::Call(_) | Suspension::Long(_) => {

@@ -22,5 +22,6 @@ pub mod spill;
 pub mod store;
 pub mod table;
 pub mod trigger;
+pub mod turns;
 pub mod versions;
 pub mod write;

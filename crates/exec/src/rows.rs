@@ -62,7 +62,7 @@ impl<'a> PageRows<'a> {
             ));
         }
         // Others on this core get their turn after each page.
-        tokio::task::yield_now().await;
+        crate::turns::next_turn().await;
         Ok(true)
     }
 

@@ -225,7 +225,7 @@ pub async fn write(
     for change in changes.iter().rev() {
         if written.insert(change.oid()) {
             if written.len().is_multiple_of(TURN) {
-                tokio::task::yield_now().await;
+                throng_exec::turns::next_turn().await;
             }
             let database = if change.is_shared() { first } else { own };
             write_one(store, txn, database, change).await?;

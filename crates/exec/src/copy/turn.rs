@@ -44,7 +44,7 @@ impl Turn {
         self.ticks = 0;
         cancel.check()?;
         if Instant::now() >= self.until {
-            tokio::task::yield_now().await;
+            crate::turns::next_turn().await;
             self.until = Instant::now() + SLICE;
         }
         Ok(())

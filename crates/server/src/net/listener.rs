@@ -234,6 +234,7 @@ async fn run_loop(
     let outbox = Rc::new(Outbox::new(ring()));
     let sender = outbox.clone();
     tokio::task::spawn_local(async move { sender.send().await });
+    tokio::task::spawn_local(throng_exec::turns::deal(give_way));
     let mut sessions = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
@@ -245,6 +246,7 @@ async fn run_loop(
                         sessions.spawn_local(async move {
                             let _leave = Leave(open);
                             connection::serve(host, stream, guest).await;
+                            throng_exec::turns::statement_begins();
                         });
                     }
                     Err(e) => {

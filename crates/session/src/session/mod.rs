@@ -408,6 +408,7 @@ impl Session {
         // A simple query closes the unnamed portal and forgets the unnamed statement.
         self.portals.get_mut().drop_unnamed();
         self.prepared.get_mut().remove("");
+        throng_exec::turns::statement_begins();
         self.statement_began(sql);
         let logged = self
             .hot_settings()
@@ -641,6 +642,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         self.still_in_time()?;
+        throng_exec::turns::statement_begins();
         let Some(mut portal) = self.portals.get_mut().remove(name) else {
             return Err(no_portal(name));
         };

@@ -135,7 +135,7 @@ impl Session {
             client.flush().await?;
             // The work gave way to others, or waits; what it said was taken at once and must not
             // cost them the turn.
-            tokio::task::yield_now().await;
+            throng_exec::turns::next_turn().await;
         }
     }
 

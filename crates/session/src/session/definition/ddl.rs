@@ -502,7 +502,7 @@ impl Session {
         for (i, (key, tid)) in keys.iter().enumerate() {
             retry(|| builder.push(key, tid)).await?;
             if i % 1000 == 0 {
-                tokio::task::yield_now().await;
+                throng_exec::turns::next_turn().await;
             }
         }
         retry(|| builder.finish()).await?;

@@ -194,7 +194,7 @@ impl Session {
                 repacking.copy(&version).await?;
             }
             // Others on this core get their turn after each page.
-            tokio::task::yield_now().await;
+            throng_exec::turns::next_turn().await;
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Session {
                 let any_null = order.index.append_key(&row, &computed, &mut key)?;
                 keys.push(&key, version.tid, any_null);
             }
-            tokio::task::yield_now().await;
+            throng_exec::turns::next_turn().await;
         }
         let keys = tokio::task::spawn_blocking(move || keys.sorted())
             .await
@@ -232,7 +232,7 @@ impl Session {
             repacking.copy(&version).await?;
             if i % 100 == 0 {
                 self.handle.cancel_flag().check()?;
-                tokio::task::yield_now().await;
+                throng_exec::turns::next_turn().await;
             }
         }
         Ok(())

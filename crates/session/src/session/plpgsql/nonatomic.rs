@@ -109,7 +109,7 @@ impl Session {
                 if let Err(e) = self.handle.cancel_flag().check() {
                     self.caught_by(&mut stack, e).await?;
                 }
-                tokio::task::yield_now().await;
+                throng_exec::turns::next_turn().await;
                 began = Instant::now();
             }
             let ended = match self.run_top(&mut stack, client).await {

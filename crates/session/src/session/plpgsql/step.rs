@@ -65,7 +65,7 @@ impl Session {
                         self.caught(m, &compiled.code, e).await?;
                         continue;
                     }
-                    tokio::task::yield_now().await;
+                    throng_exec::turns::next_turn().await;
                     began = Instant::now();
                     m.now = None;
                 }

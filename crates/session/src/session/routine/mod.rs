@@ -117,7 +117,7 @@ async fn give_way(session: &Session) -> Result<()> {
         .is_some_and(|began| began.elapsed() < SLICE);
     if !had {
         session.handle.cancel_flag().check()?;
-        tokio::task::yield_now().await;
+        throng_exec::turns::next_turn().await;
         session.routine_turn.set(Some(Instant::now()));
     }
     Ok(())

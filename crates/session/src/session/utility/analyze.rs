@@ -193,7 +193,7 @@ impl Session {
     /// waits for a lock that is held here.
     async fn turn(&self, held: &[Oid], cost: u32, manner: &Manner<'_>) -> Result<()> {
         self.handle.cancel_flag().check()?;
-        tokio::task::yield_now().await;
+        throng_exec::turns::next_turn().await;
         let Some(pace) = &manner.pace else {
             return Ok(());
         };
