@@ -14,7 +14,7 @@ use futures::StreamExt;
 use throng_exec::analytics::{Analytics, Job, NextRows, RowStream};
 use throng_exec::run::Row;
 use throng_plan::{Plan, PlannedStatement};
-use throng_sync::{Computing, come_last, topology};
+use throng_sync::{Computing, come_after, topology};
 use throng_types::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc};
@@ -32,6 +32,9 @@ const HANDED_ROWS: usize = 1024;
 const AHEAD: usize = 4;
 /// The least memory of a job: below it DataFusion's sort may not be able to merge what it spilled.
 pub const LEAST_MEMORY: usize = 16 << 20;
+/// The workers': event loops have nine tenths of a core that both want, and other programs on the
+/// machine do not bring big queries to a standstill.
+const NICENESS: i32 = 10;
 /// Bytes of a scan's batch.
 const LEAST_BATCH: usize = 32 << 10;
 const LARGEST_BATCH: usize = 4 << 20;
@@ -96,7 +99,7 @@ impl AnalyticsPool {
                     let _ = topology::pin_current_thread(*core);
                 }
                 // The event loops, which share the cores, come first. Best effort, too.
-                if !matches!(come_last(), Ok(true)) {
+                if !matches!(come_after(NICENESS), Ok(true)) {
                     keeps.store(true, Ordering::Relaxed);
                 }
             })

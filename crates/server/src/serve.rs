@@ -87,6 +87,9 @@ enum Ended {
     StoppedAfterFailure,
 }
 
+/// Big queries that share the analytics pool, for each of its workers; each has memory of its own.
+const JOBS_A_WORKER: usize = 4;
+
 /// Gives the engine its pool for big queries: a worker a core, of lower priority than the event
 /// loops there.
 fn start_analytics(config: &Config, placement: &Placement, engine: &Engine) -> Result<()> {
@@ -94,7 +97,7 @@ fn start_analytics(config: &Config, placement: &Placement, engine: &Engine) -> R
     let pool = AnalyticsPool::start(PoolConfig {
         workers,
         cores: placement.bound_cores().to_vec(),
-        concurrency: workers.div_ceil(2),
+        concurrency: workers * JOBS_A_WORKER,
         temporary: config.data.join("tmp"),
         least_memory: LEAST_MEMORY,
         column_cache: engine.column_cache_bytes(),

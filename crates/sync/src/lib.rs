@@ -48,7 +48,7 @@ pub use pad::CachePadded;
 pub use park::{Parker, block_on};
 pub use pooled::Pooled;
 pub use prefetch::{fetch_ahead, fetch_span_ahead};
-pub use scheduling::{Computing, come_after, come_last, yield_core};
+pub use scheduling::{Computing, come_after, yield_core};
 pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};
 pub use topology::pin_current_thread;
 pub use vector_pool::VectorPool;

@@ -4,8 +4,8 @@
 //! to send, sessions that are about to commit. They need microseconds, and on an idle core the call
 //! comes back at once. Whoever computes for long would take a whole time slice, which is
 //! milliseconds; so while somebody does, nothing is given away. Threads that do nothing else [come
-//! last](come_last): where the kernel can be told to take the core from them soon, they do not
-//! count.
+//! after](come_after) others: where the kernel can be told to take the core from them soon, they do
+//! not count.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static COMPUTING: AtomicUsize = AtomicUsize::new(0);
 
 /// Held by whoever computes for long beside the threads that serve, and does not [come
-/// last](come_last) in short slices.
+/// after](come_after) them in short slices.
 #[derive(Debug)]
 #[must_use = "it counts for as long as it is held"]
 pub struct Computing(());
@@ -45,15 +45,6 @@ pub fn yield_core() {
     if !Computing::is_under_way() {
         crate::thread::yield_now();
     }
-}
-
-/// Has the calling thread run where no other wants to, or nearly: [after](come_after) all others,
-/// with the least weight.
-///
-/// # Errors
-/// The kernel's. The thread is then as it was.
-pub fn come_last() -> io::Result<bool> {
-    come_after(19)
 }
 
 /// Gives the calling thread the weight of a niceness, and slices so short that who wakes up need
@@ -106,9 +97,9 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "a call that Miri does not know")]
-    fn who_comes_last_has_the_least_weight() {
+    fn who_comes_after_others_has_less_weight() {
         let thread = std::thread::spawn(|| {
-            come_last().expect("a lower priority is always allowed");
+            come_after(19).expect("a lower priority is always allowed");
             rustix::process::getpriority_process(None).expect("it has one")
         });
         assert_eq!(thread.join().expect("it does not panic"), 19);

@@ -176,7 +176,7 @@ fn a_cancel_ends_the_job_and_frees_its_place() {
 /// Where the kernel lets its workers have a core for long.
 #[test]
 fn a_job_is_known_to_compute() {
-    let last = std::thread::spawn(throng_sync::come_last);
+    let last = std::thread::spawn(|| throng_sync::come_after(10));
     let gives_back = matches!(last.join().expect("a thread"), Ok(true));
     let database = Database::new();
     on_a_loop(async {

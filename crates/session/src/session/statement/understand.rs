@@ -42,6 +42,10 @@ use throng_exec::store::Store;
 /// several cores, works on columns and spills.
 const WORTH_OF_THE_POOL: f64 = 4.0;
 
+/// How much dearer than what the pool is for a plan is at least that gives way to such a one: what
+/// an index finds sooner has nothing to gain where many want the pool.
+const BIG: f64 = 4.0;
+
 /// Bytes of a text that is not parsed on an event loop.
 const LONG_TEXT: usize = 1 << 18;
 
@@ -172,7 +176,9 @@ impl Ways {
         // another.
         (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
         let by_scans = throng_plan::plan(query, &ctx)?;
-        let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
+        let own = planned.root.cost;
+        let is_big = own.of_work() > self.analytics_above_cost * BIG;
+        let near = is_big && by_scans.root.cost.total < own.total * WORTH_OF_THE_POOL;
         if near && analytics.accepts(&by_scans) {
             return Ok(by_scans);
         }
