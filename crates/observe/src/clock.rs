@@ -6,6 +6,7 @@
 //! `clock_gettime`; anywhere else, and under Miri, the standard library's monotonic clock is asked.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Nanoseconds on a monotonic clock since the process first asked; never 0. No system call.
@@ -23,6 +24,44 @@ pub fn thread_cpu_nanos() -> u64 {
     }
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
+/// Nanoseconds for which a look at a thread's processor time is good enough: it is a system call.
+const LATELY: u64 = 1_000_000;
+
+/// Processor time that a thread has used, looked at now and then.
+pub(crate) struct UsedLately {
+    looked: AtomicU64,
+    used: AtomicU64,
+}
+
+impl UsedLately {
+    pub(crate) const fn new() -> UsedLately {
+        UsedLately {
+            looked: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// By the slot's own thread, when a session begins to run on it.
+    #[inline]
+    pub(crate) fn begins(&self, now: u64) {
+        if now.saturating_sub(self.looked.load(Ordering::Relaxed)) > LATELY {
+            self.look(now);
+        }
+    }
+
+    #[cold]
+    fn look(&self, now: u64) {
+        self.looked.store(now, Ordering::Relaxed);
+        self.used.store(thread_cpu_nanos(), Ordering::Relaxed);
+    }
+
+    /// What was used since, at most: in a stretch of `nanos` that has just ended.
+    pub(crate) fn of_last(&self, nanos: u64) -> u64 {
+        let used = thread_cpu_nanos().saturating_sub(self.used.load(Ordering::Relaxed));
+        used.min(nanos)
+    }
 }
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();

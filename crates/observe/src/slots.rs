@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use throng_sync::{CachePadded, MAX_THREADS, thread_index, threads_high_water};
 
+use crate::clock::UsedLately;
 use crate::counter::Counter;
 use crate::event::WaitEvent;
 use crate::histogram::Histogram;
 use crate::object::{Holder, names};
 use crate::present::Present;
 use crate::sampled::{Structure, StructureCell};
-use crate::stall::UsedLately;
 use crate::table::ObjectTable;
 
 /// What one thread records: written by it alone, but for `generation`'s being looked at.

@@ -7,11 +7,11 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::clock::{now_nanos, thread_cpu_nanos};
+use crate::clock::now_nanos;
 use crate::counter::{Counter, count};
 use crate::slots::{self, Slot};
 
@@ -44,44 +44,6 @@ pub struct Stall {
     pub running: bool,
     /// None of one that goes on: its reader asks the session.
     pub statement: Option<Statement>,
-}
-
-/// Nanoseconds for which a look at a thread's processor time is good enough: it is a system call.
-const LATELY: u64 = 1_000_000;
-
-/// Processor time that a thread has used, looked at now and then.
-pub(crate) struct UsedLately {
-    looked: AtomicU64,
-    used: AtomicU64,
-}
-
-impl UsedLately {
-    pub(crate) const fn new() -> UsedLately {
-        UsedLately {
-            looked: AtomicU64::new(0),
-            used: AtomicU64::new(0),
-        }
-    }
-
-    /// By the slot's own thread, when a session begins to run on it.
-    #[inline]
-    pub(crate) fn begins(&self, now: u64) {
-        if now.saturating_sub(self.looked.load(Ordering::Relaxed)) > LATELY {
-            self.look(now);
-        }
-    }
-
-    #[cold]
-    fn look(&self, now: u64) {
-        self.looked.store(now, Ordering::Relaxed);
-        self.used.store(thread_cpu_nanos(), Ordering::Relaxed);
-    }
-
-    /// What was used since, at most: in a stretch of `nanos` that has just ended.
-    fn of_last(&self, nanos: u64) -> u64 {
-        let used = thread_cpu_nanos().saturating_sub(self.used.load(Ordering::Relaxed));
-        used.min(nanos)
-    }
 }
 
 static LAST: Mutex<VecDeque<Stall>> = Mutex::new(VecDeque::new());
