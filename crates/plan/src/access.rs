@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use throng_syntax::vocabulary::TableLock;
-use throng_types::key::same_keys;
+use throng_types::key;
 use throng_types::{Result, SqlType, oid};
 
 use super::cost::{self, at_least_one};
+use super::index_key::{Ends, Key, Match, Taken, find_match, key_first};
 use super::{
-    Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, KeySpan, Node, OrderedBy, Planner,
-    SeqScan, like,
+    Built, Columns, Cost, IndexScan, KeyBound, KeyBounds, KeyMatch, KeySpan, Node, OrderedBy,
+    Planner, SeqScan, SkippedKey,
 };
-use throng_bind::binder::same_term;
 use throng_bind::expr::{Expr, RelId, system};
 use throng_bind::tablesample::Sample;
 use throng_catalog::{IndexDef, IndexMethod, TableDef, VirtualTable};
-use throng_values::func::{Strategy, operator_by_oid};
 
 /// What would be good to have of a scan's order.
 #[derive(Clone, Debug, Default)]
@@ -49,23 +48,34 @@ struct Path {
     implied: Vec<Expr>,
     reverse: bool,
     ordered: bool,
+    /// Who reads wants the rows in the index's order, or few of them.
+    in_order: bool,
+    /// The rows are read in the order in which they lie.
+    by_place: bool,
     /// Entries read.
     rows: f64,
+    startup: f64,
     cost: f64,
 }
 
 /// A stretch of an index.
 struct Span {
-    /// The conditions used for each prefix column, and for the bounds after them: places in the
-    /// list of conditions.
+    /// The conditions used for each key column: places in the list of conditions.
     used: Vec<usize>,
     prefix: Vec<Match>,
-    lower: Option<(Expr, bool)>,
-    upper: Option<(Expr, bool)>,
+    skip: Option<Skipped>,
+    ends: Ends,
     implied: Vec<Expr>,
-    /// One for each element of its arrays.
-    ranges: f64,
+    /// Descents of the tree: one for each element of its arrays, and more where values of a
+    /// column are looked for.
+    descents: f64,
     rows: f64,
+}
+
+/// As [`SkippedKey`].
+struct Skipped {
+    ends: Ends,
+    then: Vec<Match>,
 }
 
 impl Span {
@@ -86,88 +96,6 @@ struct TableIndex<'p, 'q> {
     index: &'p Arc<IndexDef>,
     keys: &'p [Key<'p>],
     size: super::TableSize,
-}
-
-enum Match {
-    Eq(Expr),
-    Any(Expr),
-    IsNull,
-}
-
-/// A key column of an index, over the entry that is read.
-#[derive(Clone, Copy)]
-enum Key<'k> {
-    Column(i16),
-    Expr(&'k Expr),
-}
-
-impl Key<'_> {
-    /// Whether an expression is this key, or a conversion of it that leaves its encoding as it is.
-    fn is(self, expr: &Expr, rel: RelId) -> bool {
-        match self {
-            Key::Column(column) => column_of(expr, rel) == Some(column),
-            Key::Expr(key) => {
-                same_term(expr, key)
-                    || matches!(expr, Expr::Cast { arg, to, .. }
-                        if to.typmod < 0 && same_keys(arg.ty(), *to) && self.is(arg, rel))
-            }
-        }
-    }
-
-    /// `key op value`, whichever side the key is on.
-    fn compared(self, condition: &Expr, rel: RelId) -> Option<(Strategy, &Expr)> {
-        let Expr::Op { op, args, .. } = condition else {
-            return None;
-        };
-        let strategy = op.strategy?;
-        let [left, right] = &args[..] else {
-            return None;
-        };
-        if !same_keys(left.ty(), right.ty()) {
-            return None;
-        }
-        if self.is(left, rel) && is_fixed(right, rel) {
-            return Some((strategy, right));
-        }
-        (self.is(right, rel) && is_fixed(left, rel)).then(|| (strategy.commuted(), left))
-    }
-}
-
-/// The column under conversions that leave the key as it is (`varchar` to `text`).
-fn column_of(expr: &Expr, rel: RelId) -> Option<i16> {
-    match expr {
-        Expr::Var(var) if var.rel == rel => Some(var.column),
-        Expr::Cast { arg, to, .. } if to.typmod < 0 && same_keys(arg.ty(), *to) => {
-            column_of(arg, rel)
-        }
-        _ => None,
-    }
-}
-
-fn mentions(expr: &Expr, rel: RelId) -> bool {
-    let mut found = false;
-    expr.for_each_var(&mut |var| found |= var.rel == rel);
-    found
-}
-
-fn is_fixed(expr: &Expr, rel: RelId) -> bool {
-    !mentions(expr, rel) && !expr.any(&mut throng_bind::fold::is_volatile)
-}
-
-/// `column op value`, whichever side the column is on.
-pub(super) fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy, &Expr)> {
-    let Expr::Op { op, args, .. } = condition else {
-        return None;
-    };
-    let strategy = op.strategy?;
-    let [left, right] = &args[..] else {
-        return None;
-    };
-    if let Some(column) = column_of(left, rel).filter(|_| is_fixed(right, rel)) {
-        return same_keys(left.ty(), right.ty()).then_some((column, strategy, right));
-    }
-    let column = column_of(right, rel).filter(|_| is_fixed(left, rel))?;
-    same_keys(left.ty(), right.ty()).then_some((column, strategy.commuted(), left))
 }
 
 impl Planner<'_> {
@@ -220,10 +148,9 @@ impl Planner<'_> {
         let width = cost::width(&types);
         match best.filter(|(cost, _)| *cost < seq_effective) {
             Some((_, path)) => {
-                let total = path.cost;
                 let cost = Cost {
-                    startup: cost::DESCENT,
-                    total,
+                    startup: path.startup,
+                    total: path.cost,
                     rows,
                     width,
                 };
@@ -331,10 +258,21 @@ impl Planner<'_> {
             path.reverse = order == Some(true);
             Some(path)
         });
+        let skipping = self.skipping_span(&via, &all).map(|mut span| {
+            let implied = std::mem::take(&mut span.implied);
+            let used = span.used.clone();
+            let mut path = self.path(&via, vec![span], used);
+            path.implied = implied;
+            path
+        });
         let unions = (0..conditions.len()).filter_map(|at| self.union(&via, conditions, at));
-        let mut paths: Vec<Path> = whole.into_iter().chain(unions).collect();
+        let mut paths: Vec<Path> = whole.into_iter().chain(skipping).chain(unions).collect();
         for path in &mut paths {
             path.said.clone_from(&served.said);
+            path.in_order = path.ordered || path.reverse || wanted.limit.is_some();
+            if !path.in_order {
+                self.read_by_place(path, &via);
+            }
         }
         paths
     }
@@ -380,16 +318,16 @@ impl Planner<'_> {
 
     fn path(&self, via: &TableIndex<'_, '_>, spans: Vec<Span>, used: Vec<usize>) -> Path {
         let table_rows = via.size.rows;
-        let ranges: f64 = spans.iter().map(|span| span.ranges).sum();
+        let descents: f64 = spans.iter().map(|span| span.descents).sum();
         let rows: f64 = spans.iter().map(|span| span.rows).sum();
-        let rows = rows.min(table_rows).max(ranges.min(table_rows.max(1.0)));
+        let rows = rows.min(table_rows).max(descents.min(table_rows.max(1.0)));
         let disabled = if self.ctx.enable_indexscan {
             0.0
         } else {
             cost::DISABLED
         };
         let cost = disabled
-            + ranges * cost::DESCENT
+            + descents * cost::DESCENT
             + self.pages_read(via, rows) * cost::RANDOM_PAGE
             + rows * (cost::INDEX_TUPLE + cost::TUPLE);
         Path {
@@ -400,107 +338,128 @@ impl Planner<'_> {
             implied: Vec::new(),
             reverse: false,
             ordered: false,
+            in_order: false,
+            by_place: false,
             rows,
+            startup: cost::DESCENT,
             cost,
+        }
+    }
+
+    /// Has the rows read in the order in which they lie, where several of them share a page: each
+    /// page is found once, and the next one is near.
+    fn read_by_place(&self, path: &mut Path, via: &TableIndex<'_, '_>) {
+        /// Fewer rows are read as they are found.
+        const MANY: f64 = 256.0;
+        /// Finding a page that is in memory.
+        const FIND: f64 = 0.5 * cost::TUPLE;
+        let all = f64::from(via.size.pages).max(1.0);
+        let pages = cost::pages_of(path.rows, all);
+        if path.rows < MANY || path.rows < 2.0 * pages {
+            return;
+        }
+        let near = (pages / all).sqrt();
+        let page = cost::RANDOM_PAGE - (cost::RANDOM_PAGE - cost::SEQ_PAGE) * near;
+        let sort = 0.1 * cost::OPERATOR * path.rows * path.rows.log2();
+        let as_found = self.pages_read(via, path.rows) * cost::RANDOM_PAGE;
+        let cost = path.cost - as_found + pages * page + sort - (path.rows - pages) * FIND;
+        if cost < path.cost {
+            path.cost = cost;
+            path.startup = path.rows * cost::INDEX_TUPLE + sort;
+            path.by_place = true;
         }
     }
 
     /// The stretch that conditions say, perhaps all of the index; None where it is not one that can
     /// be read.
     fn span(&self, via: &TableIndex<'_, '_>, conditions: &[&Expr]) -> Option<Span> {
-        let TableIndex {
-            source,
-            index,
-            keys,
-            size,
-        } = *via;
-        let hash = index.terms.method == IndexMethod::Hash;
-        let mut used = Vec::new();
-        let mut prefix = Vec::new();
-        let mut ranges = 1.0;
-        for key in keys {
-            let Some((at, matching)) = find_match(conditions, source.rel, *key) else {
-                break;
-            };
-            if hash && !matches!(matching, Match::Eq(_)) {
-                break;
-            }
-            if let Match::Any(array) = &matching {
-                ranges *= match array {
-                    Expr::Const(throng_types::Datum::Array(items), _) => items.items.len() as f64,
-                    Expr::Array(items, _) => items.len() as f64,
-                    _ => 10.0,
-                };
-            }
-            used.push(at);
-            prefix.push(matching);
-        }
-        if hash && prefix.is_empty() {
+        let index = via.index;
+        let mut taken = Taken::of((via.index, via.keys), via.source.rel, conditions);
+        let prefix = taken.matches(0);
+        if index.terms.method == IndexMethod::Hash && prefix.is_empty() {
             return None;
         }
-        let (mut lower, mut upper) = (None, None);
-        let mut implied = Vec::new();
-        if let Some(key) = keys.get(prefix.len()) {
-            for (at, condition) in conditions.iter().enumerate() {
-                let Some((strategy, value)) = key.compared(condition, source.rel) else {
-                    continue;
-                };
-                if used.contains(&at) {
-                    continue;
-                }
-                let (end, inclusive) = match strategy {
-                    Strategy::Greater => (&mut lower, false),
-                    Strategy::GreaterEqual => (&mut lower, true),
-                    Strategy::Less => (&mut upper, false),
-                    Strategy::LessEqual => (&mut upper, true),
-                    Strategy::Equal => continue,
-                };
-                if end.is_none() {
-                    *end = Some((value.clone(), inclusive));
-                    used.push(at);
-                }
-            }
-            if lower.is_none() && upper.is_none() {
-                let (_, class) = index.terms.words_of(prefix.len());
-                let patterns = class.is_some_and(|c| c.ends_with("_pattern_ops"));
-                let is_key = |expr: &Expr| key.is(expr, source.rel);
-                let ranges = conditions
-                    .iter()
-                    .find_map(|c| like::range(c, is_key, patterns));
-                if let Some(range) = ranges {
-                    (lower, upper) = (Some(range.lower), range.upper);
-                    implied = range.conditions;
-                }
-            }
-        }
-        let met = used.iter().map(|at| conditions[*at]);
-        let mut rows = size.rows * self.shares(met, Some(source.rel));
-        if index.terms.predicate.is_some() {
-            rows *= PARTIAL;
-        }
+        let ends = taken.ends(prefix.len());
+        let mut rows = self.rows_of(via, &taken);
         if index.unique && prefix.len() == index.columns.len() {
-            rows = ranges;
+            rows = taken.combinations;
         }
         Some(Span {
-            used,
+            used: taken.used,
             prefix,
-            lower,
-            upper,
-            implied,
-            ranges,
+            skip: None,
+            ends,
+            implied: taken.implied,
+            descents: taken.combinations,
             rows,
         })
     }
 
-    /// Pages that are read for so many rows found through an index: fewer than the rows where the
-    /// heap is in its order.
+    /// The stretches that conditions on a later key column say, for each value of one that has
+    /// bounds at most; None where there are no such conditions.
+    fn skipping_span(&self, via: &TableIndex<'_, '_>, conditions: &[&Expr]) -> Option<Span> {
+        if via.index.terms.method != IndexMethod::Btree {
+            return None;
+        }
+        let mut taken = Taken::of((via.index, via.keys), via.source.rel, conditions);
+        let prefix = taken.matches(0);
+        let Some(Key::Column(attnum)) = via.keys.get(prefix.len()) else {
+            return None;
+        };
+        let table = via.source.table;
+        let column = table
+            .columns
+            .get(usize::try_from(*attnum).ok()?.checked_sub(1)?)?;
+        if !key::has_parts(column.ty.oid) {
+            return None;
+        }
+        let prefixes = taken.combinations;
+        let skipped = taken.ends(prefix.len());
+        let bounded_by = taken.used.clone();
+        let first = prefix.len() + 1;
+        let then = taken.matches(first);
+        let ends = taken.ends(first + then.len());
+        if then.is_empty() && ends.iter().all(Option::is_none) {
+            return None;
+        }
+        let facts = self.column_facts(via.source.rel, table, *attnum as u16, column.ty.oid);
+        let bounds = bounded_by.iter().map(|at| conditions[*at]);
+        let share = self.shares(bounds, Some(via.source.rel));
+        let values = (facts.distinct * share).max(1.0) * prefixes;
+        Some(Span {
+            rows: self.rows_of(via, &taken),
+            // Each value is found, and then what belongs to it.
+            descents: values + values * taken.combinations / prefixes,
+            used: taken.used,
+            prefix,
+            skip: Some(Skipped {
+                ends: skipped,
+                then,
+            }),
+            ends,
+            implied: taken.implied,
+        })
+    }
+
+    /// Rows of the table that meet the conditions which were taken.
+    fn rows_of(&self, via: &TableIndex<'_, '_>, taken: &Taken<'_>) -> f64 {
+        let met = taken.used.iter().map(|at| taken.conditions[*at]);
+        let rows = via.size.rows * self.shares(met, Some(via.source.rel));
+        match via.index.terms.predicate {
+            Some(_) => rows * PARTIAL,
+            None => rows,
+        }
+    }
+
+    /// Pages that are read for so many rows found through an index: fewest where the heap is in its
+    /// order.
     fn pages_read(&self, via: &TableIndex<'_, '_>, rows: f64) -> f64 {
         let TableIndex {
             source, keys, size, ..
         } = *via;
         /// Of two rows that lie apart, one's page has often been read just before.
         const APART: f64 = 0.5;
-        let apart = rows * APART;
+        let apart = (rows * APART).min(cost::pages_of(rows, f64::from(size.pages).max(1.0)));
         let column = match keys.first() {
             Some(Key::Column(attnum)) if *attnum > 0 => *attnum as usize - 1,
             _ => return apart,
@@ -580,9 +539,6 @@ impl Planner<'_> {
                 nulls_first: key.nulls_first != path.reverse,
             })
             .collect();
-        let keys: Vec<i16> = path.index.columns.iter().map(|k| k.attnum as i16).collect();
-        let index_only = path.index.terms.method == IndexMethod::Btree
-            && columns.iter().all(|c| keys.contains(c));
         cost.rows = cost.rows.min(at_least_one(path.rows));
         let is_single = path.index.unique
             && path.index.is_plain()
@@ -598,7 +554,8 @@ impl Planner<'_> {
             columns,
             condition,
             filter,
-            index_only,
+            in_order: path.in_order,
+            by_place: path.by_place,
             is_single,
         };
         let plan = self.node(Node::IndexScan(scan), types, cost);
@@ -641,11 +598,30 @@ impl Planner<'_> {
 
     /// A stretch as it is read: its expressions have no input row.
     fn placed(&mut self, span: Span) -> Result<KeySpan> {
-        let nothing = Columns::default();
         let mut prefix = Vec::with_capacity(span.prefix.len());
         for matching in span.prefix {
             prefix.push(self.placed_match(matching)?);
         }
+        let skip = match span.skip {
+            None => None,
+            Some(skip) => {
+                let mut then = Vec::with_capacity(skip.then.len());
+                for matching in skip.then {
+                    then.push(self.placed_match(matching)?);
+                }
+                let bounds = self.placed_ends(skip.ends)?;
+                Some(Box::new(SkippedKey { bounds, then }))
+            }
+        };
+        Ok(KeySpan {
+            prefix,
+            skip,
+            bounds: self.placed_ends(span.ends)?,
+        })
+    }
+
+    fn placed_ends(&mut self, ends: Ends) -> Result<KeyBounds> {
+        let nothing = Columns::default();
         let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
             end.map(|(value, inclusive)| {
                 Ok(KeyBound {
@@ -655,64 +631,12 @@ impl Planner<'_> {
             })
             .transpose()
         };
-        Ok(KeySpan {
-            prefix,
-            lower: bound(span.lower)?,
-            upper: bound(span.upper)?,
+        let [lower, upper] = ends;
+        Ok(KeyBounds {
+            lower: bound(lower)?,
+            upper: bound(upper)?,
         })
     }
-}
-
-/// A comparison with what speaks of the relation on its left.
-fn key_first(condition: Expr, rel: RelId) -> Expr {
-    let commuted = match &condition {
-        Expr::Op { op, args, ty } => match &args[..] {
-            [left, right] if !mentions(left, rel) && mentions(right, rel) => {
-                operator_by_oid(op.commutator).map(|op| Expr::Op {
-                    op,
-                    args: vec![right.clone(), left.clone()],
-                    ty: *ty,
-                })
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    commuted.unwrap_or(condition)
-}
-
-/// The condition that fixes a column, and how.
-fn find_match(conditions: &[&Expr], rel: RelId, key: Key<'_>) -> Option<(usize, Match)> {
-    let mut found = None;
-    for (at, condition) in conditions.iter().enumerate() {
-        match condition {
-            Expr::Op { .. } => {
-                if let Some((Strategy::Equal, value)) = key.compared(condition, rel) {
-                    return Some((at, Match::Eq(value.clone())));
-                }
-            }
-            Expr::ArrayCompare {
-                op,
-                left,
-                array,
-                all: false,
-            } => {
-                let fits = op.strategy == Some(Strategy::Equal)
-                    && key.is(left, rel)
-                    && is_fixed(array, rel)
-                    && throng_types::sqltype::element_of(array.type_oid())
-                        .is_some_and(|e| same_keys(SqlType::plain(e), left.ty()));
-                if fits && found.is_none() {
-                    found = Some((at, Match::Any((**array).clone())));
-                }
-            }
-            Expr::IsNull(arg) if found.is_none() && key.is(arg, rel) => {
-                found = Some((at, Match::IsNull));
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 /// Whether an index whose first `fixed` columns have one value each gives the wanted order: read

@@ -5,12 +5,12 @@
 //! failed then, or waits for values; a plan lists the expressions that hold such parts, and whoever
 //! runs it has them computed first.
 
-use throng_types::oid;
+use throng_types::{Datum, oid};
 
 use super::{Node, Plan, PlannedStatement};
 use throng_bind::expr::Expr;
-use throng_bind::fold::{is_fixed, is_immutable_cast};
-use throng_values::func::Volatility;
+use throng_bind::fold::{self, is_fixed, is_immutable_cast};
+use throng_values::func::{EvalContext, Volatility};
 
 /// The expressions of a plan with constant parts that may fail.
 pub(super) fn suspects<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<Expr> {
@@ -101,4 +101,30 @@ fn is_steady(expr: &Expr) -> bool {
         _ => false,
     };
     !expr.any(&mut |e| varies(e))
+}
+
+/// The value of an expression that speaks of no row, where it can be told before the statement
+/// runs.
+pub(super) fn value_now(expr: &Expr, eval: &EvalContext<'_>) -> Option<Datum> {
+    let waits = |e: &Expr| {
+        fold::is_volatile(e)
+            || matches!(
+                e,
+                Expr::Param(..)
+                    | Expr::Outer(..)
+                    | Expr::Var(_)
+                    | Expr::Slot(..)
+                    | Expr::Subquery(_)
+                    | Expr::SubPlan(_)
+                    | Expr::Routine(_)
+                    | Expr::Aggregate(_)
+            )
+    };
+    if let Expr::Const(value, _) = expr {
+        return Some(value.clone());
+    }
+    if expr.any(&mut |e| waits(e)) {
+        return None;
+    }
+    fold::constant_value(expr.clone(), eval).ok().flatten()
 }

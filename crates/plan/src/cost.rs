@@ -11,6 +11,13 @@ pub(super) const RANDOM_PAGE: f64 = 1.5;
 pub(super) const TUPLE: f64 = 0.01;
 pub(super) const INDEX_TUPLE: f64 = 0.005;
 pub(super) const OPERATOR: f64 = 0.0025;
+/// Pages of a table that are read for so many of its rows, which lie anywhere in it (Mackert and
+/// Lohman, "Index scans using a finite LRU buffer", TODS 1989): what was read stays in memory.
+pub(super) fn pages_of(rows: f64, pages: f64) -> f64 {
+    let read = 2.0 * pages * rows / (2.0 * pages + rows).max(1.0);
+    read.min(pages)
+}
+
 /// Descending a tree.
 pub(super) const DESCENT: f64 = 0.4;
 /// What a disabled way of doing something costs more.

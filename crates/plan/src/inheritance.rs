@@ -44,6 +44,13 @@ impl Kindred {
             Kindred::Children(tables) => tables,
         }
     }
+
+    fn tree(&self) -> Option<&Arc<Tree>> {
+        match self {
+            Kindred::Leaves(tree) => Some(tree),
+            Kindred::Children(_) => None,
+        }
+    }
 }
 
 fn child_column(column: i16, kin: &Kin) -> i16 {
@@ -166,11 +173,9 @@ impl Planner<'_> {
             }
             Kindred::Children(tables) => (0..tables.len()).collect(),
         };
-        let pruning = match &*kindred {
-            Kindred::Leaves(tree) if kept.len() > 1 => {
-                self.pruning(tree, source.rel, &conditions)?
-            }
-            _ => None,
+        let pruning = match kindred.tree().filter(|_| kept.len() > 1) {
+            Some(tree) => self.pruning(tree, source.rel, &conditions)?,
+            None => None,
         };
         if pruning.is_some() && self.ctx.most_unknown.is_some_and(|most| kept.len() > most) {
             self.wants_values = true;
@@ -184,7 +189,9 @@ impl Planner<'_> {
             .collect();
         let places = Columns::of(source.rel, columns.iter().copied());
         let single = kept.len() == 1;
-        let chosen = pruning.as_ref().and_then(Chosen::at_start);
+        let waits = pruning.as_ref();
+        let expected = waits.and_then(|pruning| prune::leaves_now(pruning, &self.ctx.eval));
+        let chosen = waits.and_then(Chosen::at_start);
         let mut leaf_locks = Vec::new();
         let mut inputs = Vec::with_capacity(kept.len());
         let mut order = Vec::new();
@@ -216,9 +223,9 @@ impl Planner<'_> {
                 .collect();
             let same = built.plan.types.len() == columns.len()
                 && slots.iter().enumerate().all(|(i, s)| *s as usize == i);
-            total.total += built.plan.cost.total;
-            total.rows += built.plan.cost.rows;
-            total.startup = total.startup.max(built.plan.cost.startup);
+            if expected.as_ref().is_none_or(|leaves| leaves.contains(at)) {
+                total.append(&built.plan.cost);
+            }
             if single {
                 order = order_of_parent(&built.order, source.rel, kin);
             }

@@ -3,7 +3,7 @@
 use throng_types::key::same_keys;
 use throng_types::{Error, Result};
 
-use super::access::comparison;
+use super::index_key::comparison;
 use super::join::rels_of;
 use super::{Built, Columns, Cost, HashJoin, NestedLoop, Node, Planner};
 use super::{cost, with};

@@ -26,6 +26,7 @@ mod from;
 mod graph;
 mod grouping;
 mod index_expression;
+mod index_key;
 mod inheritance;
 mod join;
 mod joining;

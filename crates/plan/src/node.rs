@@ -184,6 +184,13 @@ impl Cost {
         self.total % super::cost::DISABLED
     }
 
+    /// Has another input read after this.
+    pub(super) fn append(&mut self, input: &Cost) {
+        self.total += input.total;
+        self.rows += input.rows;
+        self.startup = self.startup.max(input.startup);
+    }
+
     /// What it costs to read so many rows and no more.
     pub(super) fn until(&self, rows: f64) -> f64 {
         let part = (rows / self.rows.max(1.0)).min(1.0);
@@ -385,8 +392,11 @@ pub struct IndexScan {
     /// EXPLAIN.
     pub condition: Option<Expr>,
     pub filter: Option<Expr>,
-    /// All wanted columns are key columns. A hint: the heap still decides visibility.
-    pub index_only: bool,
+    /// The rows come in the index's order.
+    pub in_order: bool,
+    /// They are thought to be so many that they are read in the order in which they lie, each page
+    /// once: a bitmap heap scan.
+    pub by_place: bool,
     /// No snapshot sees more than one row there: the index is unique, at every moment, and its
     /// whole key is given.
     pub is_single: bool,
@@ -397,9 +407,37 @@ pub struct IndexScan {
 pub struct KeySpan {
     /// Conditions on the first key columns, in order.
     pub prefix: Vec<KeyMatch>,
-    /// Bounds on the key column after the prefix, in terms of values (not of index order).
+    /// The key column after the prefix has many values, and each is looked up by itself.
+    pub skip: Option<Box<SkippedKey>>,
+    /// Bounds on the key column after those, in terms of values (not of index order).
+    pub bounds: KeyBounds,
+}
+
+/// A key column whose values are found in the index, one after another, so that conditions on the
+/// columns behind it bound what is read ("skip scan").
+#[derive(Clone, Debug, PartialEq)]
+pub struct SkippedKey {
+    pub bounds: KeyBounds,
+    /// Conditions on the key columns after it.
+    pub then: Vec<KeyMatch>,
+}
+
+/// Bounds on a key column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeyBounds {
     pub lower: Option<KeyBound>,
     pub upper: Option<KeyBound>,
+}
+
+impl KeyBounds {
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_none() && self.upper.is_none()
+    }
+
+    fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        let bounds = self.lower.iter().chain(&self.upper);
+        bounds.for_each(|bound| f(&bound.value));
+    }
 }
 
 impl KeySpan {
@@ -412,8 +450,13 @@ impl KeySpan {
         self.prefix
             .iter()
             .for_each(|matching| matching.for_each_expr(f));
-        let bounds = self.lower.iter().chain(&self.upper);
-        bounds.for_each(|bound| f(&bound.value));
+        if let Some(skip) = &self.skip {
+            skip.bounds.for_each_expr(f);
+            skip.then
+                .iter()
+                .for_each(|matching| matching.for_each_expr(f));
+        }
+        self.bounds.for_each_expr(f);
     }
 }
 

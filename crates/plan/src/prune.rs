@@ -12,7 +12,10 @@ use throng_types::{Datum, Result};
 use throng_bind::expr::Expr;
 use throng_bind::route::{Division, Next};
 use throng_catalog::partition::{Edge, PartitionStrategy, Partitions, key_bytes, row_hash};
-use throng_values::func::Strategy;
+use throng_values::func::{EvalContext, Strategy};
+
+use super::Pruning;
+use super::constant::value_now;
 
 /// Combinations of the values of several IN lists looked at before all partitions are kept.
 const MOST_COMBINATIONS: usize = 1000;
@@ -526,6 +529,25 @@ pub(super) fn can_tell(divisions: &[Division], conditions: &[Expr]) -> bool {
         condition.any(&mut |e| divisions.iter().any(|d| key_part(d, e).is_some()))
     };
     conditions.iter().any(speaks)
+}
+
+/// The leaves that are read if the statement runs now; None where no value can be told before it
+/// does.
+pub fn leaves_now(pruning: &Pruning, eval: &EvalContext<'_>) -> Option<Places> {
+    let told = pruning.values.iter().map(|value| value_now(value, eval));
+    let told: Vec<Option<Datum>> = told.collect();
+    let waits = |e: &Expr| match e {
+        Expr::Outer(param, _) => !matches!(told.get(param.0 as usize), Some(Some(_))),
+        _ => false,
+    };
+    let conditions = pruning.conditions.iter();
+    let conditions = conditions.filter(|c| !c.any(&mut |e| waits(e)));
+    let conditions: Vec<Expr> = conditions.cloned().collect();
+    if conditions.is_empty() {
+        return None;
+    }
+    let values: Vec<Datum> = told.into_iter().map(Option::unwrap_or_default).collect();
+    leaves(&pruning.tree.divisions, &with_values(&conditions, &values)).ok()
 }
 
 /// Conditions with the values they waited for.

@@ -7,12 +7,11 @@
 
 use std::cell::OnceCell;
 
-use throng_bind::fold;
 use throng_types::key::same_keys;
 use throng_types::{Datum, Oid, oid};
 
 use super::facts::{self, Facts};
-use super::{Planner, cost};
+use super::{Planner, constant, cost};
 use throng_bind::expr::{Expr, RelId};
 use throng_bind::query::{FromItem, RelKind};
 use throng_catalog::TableDef;
@@ -88,7 +87,13 @@ impl Planner<'_> {
         sizes.map(|size| size.rows).sum()
     }
 
-    fn column_facts(&self, rel: RelId, table: &TableDef, attnum: u16, ty: Oid) -> Facts<'_> {
+    pub(super) fn column_facts(
+        &self,
+        rel: RelId,
+        table: &TableDef,
+        attnum: u16,
+        ty: Oid,
+    ) -> Facts<'_> {
         let catalog = self.ctx.catalog;
         let family = self.rows_of_family(rel);
         let rows = family.unwrap_or_else(|| self.ctx.stats.table_size(table.oid).rows);
@@ -175,34 +180,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The value of an expression that speaks of no row, where it can be told now.
     fn value_of(&self, expr: &Expr) -> Option<Datum> {
-        match expr {
-            Expr::Const(value, _) => Some(value.clone()),
-            Expr::Param(..) | Expr::Outer(..) | Expr::Var(_) | Expr::Slot(..) => None,
-            _ => {
-                let unknown = expr.any(&mut |e| {
-                    fold::is_volatile(e)
-                        || matches!(
-                            e,
-                            Expr::Param(..)
-                                | Expr::Outer(..)
-                                | Expr::Var(_)
-                                | Expr::Slot(..)
-                                | Expr::Subquery(_)
-                                | Expr::SubPlan(_)
-                                | Expr::Routine(_)
-                                | Expr::Aggregate(_)
-                        )
-                });
-                match unknown {
-                    true => None,
-                    false => fold::constant_value(expr.clone(), &self.ctx.eval)
-                        .ok()
-                        .flatten(),
-                }
-            }
-        }
+        constant::value_now(expr, &self.ctx.eval)
     }
 
     /// The share of rows that meet a condition.

@@ -452,6 +452,52 @@ fn arms_that_an_index_does_not_serve_are_not_left_out() {
 }
 
 #[test]
+fn values_of_a_column_are_skipped_where_a_later_one_is_bounded() {
+    let mut bench = Planning::new("CREATE TABLE t (a int, b int, c text, PRIMARY KEY (a, b))");
+    bench.know("t", 1e6, &[("a", many(400)), ("b", many(100_000))]);
+    let skips = |bench: &Planning, sql: &str| match planned(bench, sql).root.node {
+        Node::IndexScan(scan) => Some(scan.spans[0].skip.is_some()),
+        _ => None,
+    };
+    let range = "SELECT a, b, c FROM t WHERE a BETWEEN 3 AND 9 AND b BETWEEN 10 AND 20";
+    assert_eq!(skips(&bench, range), Some(true));
+    assert_eq!(
+        skips(&bench, "SELECT a, b, c FROM t WHERE b = 7"),
+        Some(true)
+    );
+    // One value of the first column, or nothing said of the second one.
+    let one = "SELECT a, b, c FROM t WHERE a = 3 AND b BETWEEN 10 AND 20";
+    assert_eq!(skips(&bench, one), Some(false));
+    assert_eq!(
+        skips(&bench, "SELECT a, b, c FROM t WHERE a < 1"),
+        Some(false)
+    );
+    // Each value is a look-up: too many of them for what is found.
+    bench.know("t", 1e6, &[("a", many(900_000)), ("b", many(100_000))]);
+    assert_eq!(skips(&bench, "SELECT a, b, c FROM t WHERE b = 7"), None);
+}
+
+#[test]
+fn tables_that_a_stable_value_rules_out_cost_nothing() {
+    let mut sql = "CREATE TABLE t (d timestamptz) PARTITION BY RANGE (d);".to_owned();
+    for year in 2000..2010 {
+        sql.push_str(&format!(
+            "CREATE TABLE t{year} PARTITION OF t FOR VALUES FROM ('{year}-01-01') TO ('{}-01-01');",
+            year + 1
+        ));
+    }
+    let bench = Planning::new(&sql);
+    let cost = |condition: &str| {
+        let sql = format!("SELECT 1 FROM t WHERE d >= {condition}");
+        planned(&bench, &sql).root.cost.total
+    };
+    // The clock of these tests stands at the beginning of 2000.
+    let all = cost("'2000-01-01'");
+    let last = cost("now() + interval '9 years 6 months'");
+    assert!(last * 5.0 < all, "{last} of {all}");
+}
+
+#[test]
 fn ten_tables_are_joined_along_their_keys() {
     let mut sql = String::new();
     for at in 0..10 {

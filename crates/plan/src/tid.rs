@@ -2,7 +2,8 @@
 
 use throng_types::{Result, SqlType};
 
-use super::access::{TableRef, column_type, comparison};
+use super::access::{TableRef, column_type};
+use super::index_key::comparison;
 use super::{Built, Columns, Cost, Node, Planner, SeqScan, TidPlace, cost};
 use throng_bind::expr::{Expr, system};
 use throng_values::func::{Strategy, cursor};

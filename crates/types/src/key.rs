@@ -92,6 +92,69 @@ pub fn supported(column_type: Oid) -> bool {
     ) || made::is_enum(column_type)
 }
 
+/// Whether [`part_len`] can tell where a part of a key of this type ends.
+pub fn has_parts(column_type: Oid) -> bool {
+    shape_of(column_type).is_some()
+}
+
+/// How values of a type are written, by how one finds their end.
+enum Shape {
+    Integer,
+    /// So many bytes, the class byte among them.
+    Fixed(usize),
+    /// With an end that is in no value.
+    Bytes,
+}
+
+fn shape_of(column_type: Oid) -> Option<Shape> {
+    Some(match column_type {
+        oid::INT2 | oid::INT4 | oid::INT8 | oid::OID => Shape::Integer,
+        oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => Shape::Integer,
+        oid::BOOL => Shape::Fixed(1),
+        oid::CHAR => Shape::Fixed(2),
+        oid::TID => Shape::Fixed(7),
+        oid::FLOAT4 | oid::FLOAT8 => Shape::Fixed(9),
+        oid::UUID | oid::INTERVAL => Shape::Fixed(17),
+        oid::TEXT | oid::VARCHAR | oid::NAME | oid::BPCHAR | oid::BYTEA => Shape::Bytes,
+        other if made::is_enum(other) => Shape::Fixed(9),
+        _ => return None,
+    })
+}
+
+/// Bytes of the first column's part of a key; None where it is none of such a column, or its end
+/// cannot be told ([`has_parts`]).
+pub fn part_len(key: &[u8], column_type: Oid, order: KeyOrder) -> Option<usize> {
+    let flip = if order.descending { 0xff } else { 0x00 };
+    let null = if order.nulls_first {
+        NULL_FIRST
+    } else {
+        NULL_LAST
+    };
+    let class = *key.first()?;
+    if class == null {
+        return Some(1);
+    }
+    let len = match shape_of(column_type)? {
+        Shape::Fixed(len) => len,
+        Shape::Integer => match class ^ flip {
+            class @ INTEGER_ZERO.. => 1 + usize::from(class - INTEGER_ZERO),
+            class => 1 + usize::from(INTEGER_ZERO - 1 - class),
+        },
+        // 00 is followed by FF within a value and by 01 at its end.
+        Shape::Bytes => {
+            let mut at = 1;
+            loop {
+                let zero = key.get(at..)?.iter().position(|byte| byte ^ flip == 0x00)?;
+                at += zero + 2;
+                if key.get(at - 1)? ^ flip == 0x01 {
+                    break at;
+                }
+            }
+        }
+    };
+    (len <= key.len()).then_some(len)
+}
+
 /// Appends the key of a row of values. `orders` may be longer: the key is then a prefix.
 pub fn encode(values: &[Datum], orders: &[KeyOrder], out: &mut Vec<u8>) -> Result<()> {
     debug_assert!(values.len() <= orders.len());
@@ -361,6 +424,28 @@ mod tests {
         (nullable(), nullable()).boxed()
     }
 
+    /// A type with parts that has such values.
+    fn type_of(value: &Datum) -> Option<Oid> {
+        let ty = match value {
+            Datum::Bool(_) => oid::BOOL,
+            Datum::Int2(_) => oid::INT2,
+            Datum::Int4(_) => oid::INT4,
+            Datum::Int8(_) => oid::INT8,
+            Datum::Float8(_) => oid::FLOAT8,
+            Datum::Text(_) => oid::TEXT,
+            Datum::Bytea(_) => oid::BYTEA,
+            Datum::Interval(_) => oid::INTERVAL,
+            Datum::Date(_) => oid::DATE,
+            Datum::Timestamp(_) => oid::TIMESTAMP,
+            Datum::Oid(_) => oid::OID,
+            Datum::Char(_) => oid::CHAR,
+            Datum::Uuid(_) => oid::UUID,
+            _ => return None,
+        };
+        assert!(has_parts(ty));
+        Some(ty)
+    }
+
     fn any_numeric() -> BoxedStrategy<Datum> {
         let text = prop_oneof![
             "-?[0-9]{1,6}(\\.[0-9]{1,4})?",
@@ -450,6 +535,22 @@ mod tests {
         #[test]
         fn key_order_is_sql_order((a, b) in any_pair()) {
             check_pair(&a, &b);
+        }
+
+        #[test]
+        fn parts_end_where_the_next_one_begins((a, b) in any_pair()) {
+            let Some(ty) = type_of(&a) else { return Ok(()) };
+            for descending in [false, true] {
+                for nulls_first in [false, true] {
+                    let order = KeyOrder::new(ty, descending, nulls_first);
+                    for first in [&a, &Datum::Null] {
+                        let whole = key(&[first.clone(), b.clone()], &[order; 2]);
+                        let part = key(std::slice::from_ref(first), &[order]);
+                        prop_assert_eq!(part_len(&whole, ty, order), Some(part.len()));
+                        prop_assert_eq!(part_len(&part, ty, order), Some(part.len()));
+                    }
+                }
+            }
         }
     }
 

@@ -298,6 +298,22 @@ impl Heap {
         Ok(())
     }
 
+    /// Appends the rows under some roots of one block, which are in order, that `vis` shows, in the
+    /// order in which they lie there.
+    pub fn read_rows(
+        &self,
+        roots: &[Tid],
+        vis: &(impl Visibility + ?Sized),
+        batch: &mut TupleBatch,
+    ) -> Try<()> {
+        if let Some(first) = roots.first() {
+            let page = self.pool.shared(self.page_id(first.block))?;
+            let slots = roots.iter().map(|root| root.slot);
+            take_rows(&page, first.block, slots, vis, batch);
+        }
+        Ok(())
+    }
+
     /// As [`Heap::scan_page`]; where what it found is what everybody finds there until the page
     /// changes, the page's LSN, which every change moves on.
     pub fn scan_settled(
@@ -350,12 +366,25 @@ fn scan(
     vis: &(impl Visibility + ?Sized),
     batch: &mut TupleBatch,
 ) {
+    let slots = match page::is_heap(page) {
+        true => page::slot_count(page),
+        false => 0,
+    };
+    take_rows(page, block, 1..=slots, vis, batch);
+}
+
+/// Appends the rows under the roots in these slots that `vis` shows.
+#[inline]
+fn take_rows(
+    page: &[u8; PAGE_SIZE],
+    block: BlockNo,
+    roots: impl Iterator<Item = u16>,
+    vis: &(impl Visibility + ?Sized),
+    batch: &mut TupleBatch,
+) {
     vis.again();
-    if !page::is_heap(page) {
-        return;
-    }
     let first = batch.len();
-    for root in 1..=page::slot_count(page) {
+    for root in roots {
         let mut chain = Chain::new(page, Tid::new(block, root));
         let Some(seen) = chain.find(|version| vis.visible(&version.header)) else {
             continue;

@@ -18,7 +18,7 @@ use super::lock::LockRowsOp;
 use super::part::PartOp;
 use super::recursive::{RecursiveUnionOp, WorkTableScanOp};
 use super::routine::{RoutineScanOp, RowsFromOp};
-use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
+use super::scan::{SeqScanOp, VirtualScanOp, index_scan};
 use super::setop::SetOperation;
 use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
@@ -383,7 +383,7 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         Node::IndexScan(scan) => {
             let table = Table::of(&scan.table, cx.env.store, &cx.eval)?;
             let index = Index::of(&scan.index, &scan.table, cx.env.store);
-            Box::new(IndexScanOp::new(scan, table, index))
+            index_scan(scan, table, index)
         }
         Node::VirtualScan {
             table,

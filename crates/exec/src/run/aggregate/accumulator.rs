@@ -108,6 +108,15 @@ impl Intake {
         Ok(Intake { direct, taken })
     }
 
+    /// Of a [simple](is_simple) aggregate.
+    pub fn of_args(args: impl Iterator<Item = Datum>) -> Intake {
+        let args = args.collect();
+        Intake {
+            direct: None,
+            taken: Some(Taken { args, order: None }),
+        }
+    }
+
     /// Appends it to a row that waits; see [`Intake::read`].
     pub fn write(self, out: &mut Row) {
         out.extend(self.direct.into_iter().flatten());
@@ -137,6 +146,11 @@ impl Intake {
         });
         Intake { direct, taken }
     }
+}
+
+/// Whether an aggregate takes the arguments of each row, as it comes.
+pub(super) fn is_simple(call: &AggCall) -> bool {
+    call.filter.is_none() && !sorts(call) && call.agg.kind.is_plain()
 }
 
 /// Whether an aggregate keeps its arguments until the group ends.
@@ -195,8 +209,19 @@ impl Accumulator {
                 return Ok(true);
             }
         }
+        self.step(call, &args, kept, cx)
+    }
+
+    /// Takes arguments into the state; whether there was room for what is kept of them.
+    pub fn step(
+        &mut self,
+        call: &AggCall,
+        args: &[Datum],
+        kept: &mut RowMemory,
+        cx: &mut Cx,
+    ) -> Step<bool> {
         let state = self.state.get_or_insert_with(call.agg.init);
-        (call.agg.step)(&cx.eval, state, &args)?;
+        (call.agg.step)(&cx.eval, state, args)?;
         args.iter().for_each(|value| cx.meet(value));
         if !state.gathers() {
             return Ok(true);

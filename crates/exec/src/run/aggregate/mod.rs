@@ -16,11 +16,11 @@ use throng_plan::{AggStrategy, AggregateNode};
 use throng_types::Datum;
 
 use super::context::RowMemory;
-use super::eval::holds;
+use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 use crate::spill::Sorter;
-use accumulator::{Accumulator, Direct, Intake, sorts, values};
+use accumulator::{Accumulator, Direct, Intake, is_simple, sorts, values};
 
 pub struct AggregateOp {
     plan: &'static AggregateNode,
@@ -30,6 +30,10 @@ pub struct AggregateOp {
     key: Key,
     pending: Row,
     have_pending: bool,
+    /// One set of groups, and all aggregates take each row as it comes.
+    is_simple: bool,
+    /// Room for the values that they take of a row.
+    values: Row,
     /// The direct arguments of each aggregate.
     direct: Vec<Direct>,
     input_ended: bool,
@@ -77,6 +81,8 @@ impl AggregateOp {
         AggregateOp {
             plan,
             input,
+            is_simple: plan.sets.is_empty() && plan.aggs.iter().all(is_simple),
+            values: Row::new(),
             sets: Vec::new(),
             key: Key::default(),
             pending: Row::new(),
@@ -136,8 +142,55 @@ impl AggregateOp {
         }
     }
 
+    /// Takes the pending row into its group, where all aggregates are [simple](is_simple): in the
+    /// room that the row before left.
+    fn take_simple(&mut self, cx: &mut Cx) -> Step<()> {
+        let plan = self.plan;
+        let args = plan.aggs.iter().flat_map(|call| &call.args);
+        self.values.clear();
+        for expr in plan.group.iter().chain(args) {
+            self.values.push(eval(expr, &self.pending, cx)?);
+        }
+        // From here on nothing stops: the row is taken exactly once.
+        cx.evaluated();
+        self.have_pending = false;
+        let (group, mut args) = self.values.split_at(plan.group.len());
+        let types = plan.group.iter().map(|e| e.ty().oid);
+        hashed::key_of_row(group, types, &mut self.key)?;
+        let groups = &mut self.sets[0];
+        let found = groups.rows.first(&self.key);
+        let states = found.and_then(|group| groups.states[group].as_mut());
+        let Some(states) = states.filter(|_| !self.full && !self.grows) else {
+            return self.take_simple_elsewhere(cx);
+        };
+        let mut fits = true;
+        for (call, accumulator) in plan.aggs.iter().zip(states) {
+            let (own, others) = args.split_at(call.args.len());
+            fits &= accumulator.step(call, own, &mut self.kept, cx)?;
+            args = others;
+        }
+        if !fits && !self.is_of_all(0) {
+            (self.full, self.grows) = (true, true);
+        }
+        Ok(())
+    }
+
+    /// Takes its values into a new group, or has them wait.
+    fn take_simple_elsewhere(&mut self, cx: &mut Cx) -> Step<()> {
+        let mut values = std::mem::take(&mut self.values).into_iter();
+        let group = values.by_ref().take(self.plan.group.len()).collect();
+        let calls = self.plan.aggs.iter();
+        let intakes = calls.map(|call| Intake::of_args(values.by_ref().take(call.args.len())));
+        let intakes = intakes.collect();
+        self.full = self.full || self.grows && !cx.has_room();
+        self.take_in(0, group, intakes, cx)
+    }
+
     /// Takes the pending row into its groups.
     fn take(&mut self, cx: &mut Cx) -> Step<()> {
+        if self.is_simple {
+            return self.take_simple(cx);
+        }
         let mut values = values(&self.plan.group, &self.pending, cx)?;
         let mut intakes = self.intakes(cx)?;
         // From here on nothing stops: the row is taken exactly once.

@@ -1,0 +1,242 @@
+//! What conditions say of an index's key columns.
+
+use throng_bind::binder::same_term;
+use throng_bind::expr::{Expr, RelId};
+use throng_catalog::{IndexDef, IndexMethod};
+use throng_types::key::same_keys;
+use throng_types::{Datum, SqlType};
+use throng_values::func::{Strategy, operator_by_oid};
+
+use super::like;
+
+/// How a condition fixes a key column.
+pub(super) enum Match {
+    Eq(Expr),
+    Any(Expr),
+    IsNull,
+}
+
+/// A key column of an index, over the entry that is read.
+#[derive(Clone, Copy)]
+pub(super) enum Key<'k> {
+    Column(i16),
+    Expr(&'k Expr),
+}
+
+impl Key<'_> {
+    /// Whether an expression is this key, or a conversion of it that leaves its encoding as it is.
+    pub fn is(self, expr: &Expr, rel: RelId) -> bool {
+        match self {
+            Key::Column(column) => column_of(expr, rel) == Some(column),
+            Key::Expr(key) => {
+                same_term(expr, key)
+                    || matches!(expr, Expr::Cast { arg, to, .. }
+                        if to.typmod < 0 && same_keys(arg.ty(), *to) && self.is(arg, rel))
+            }
+        }
+    }
+
+    /// `key op value`, whichever side the key is on.
+    pub fn compared(self, condition: &Expr, rel: RelId) -> Option<(Strategy, &Expr)> {
+        let Expr::Op { op, args, .. } = condition else {
+            return None;
+        };
+        let strategy = op.strategy?;
+        let [left, right] = &args[..] else {
+            return None;
+        };
+        if !same_keys(left.ty(), right.ty()) {
+            return None;
+        }
+        if self.is(left, rel) && is_fixed(right, rel) {
+            return Some((strategy, right));
+        }
+        (self.is(right, rel) && is_fixed(left, rel)).then(|| (strategy.commuted(), left))
+    }
+}
+
+/// The column under conversions that leave the key as it is (`varchar` to `text`).
+pub(super) fn column_of(expr: &Expr, rel: RelId) -> Option<i16> {
+    match expr {
+        Expr::Var(var) if var.rel == rel => Some(var.column),
+        Expr::Cast { arg, to, .. } if to.typmod < 0 && same_keys(arg.ty(), *to) => {
+            column_of(arg, rel)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn mentions(expr: &Expr, rel: RelId) -> bool {
+    let mut found = false;
+    expr.for_each_var(&mut |var| found |= var.rel == rel);
+    found
+}
+
+pub(super) fn is_fixed(expr: &Expr, rel: RelId) -> bool {
+    !mentions(expr, rel) && !expr.any(&mut throng_bind::fold::is_volatile)
+}
+
+/// `column op value`, whichever side the column is on.
+pub(super) fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy, &Expr)> {
+    let Expr::Op { op, args, .. } = condition else {
+        return None;
+    };
+    let strategy = op.strategy?;
+    let [left, right] = &args[..] else {
+        return None;
+    };
+    if let Some(column) = column_of(left, rel).filter(|_| is_fixed(right, rel)) {
+        return same_keys(left.ty(), right.ty()).then_some((column, strategy, right));
+    }
+    let column = column_of(right, rel).filter(|_| is_fixed(left, rel))?;
+    same_keys(left.ty(), right.ty()).then_some((column, strategy.commuted(), left))
+}
+
+/// The lower and the upper end of a stretch, each with whether it belongs to it.
+pub(super) type Ends = [Option<(Expr, bool)>; 2];
+
+/// What conditions say of an index's key columns, taken from its first column on.
+pub(super) struct Taken<'c> {
+    index: &'c IndexDef,
+    keys: &'c [Key<'c>],
+    rel: RelId,
+    pub conditions: &'c [&'c Expr],
+    /// Places in the list of conditions.
+    pub used: Vec<usize>,
+    pub implied: Vec<Expr>,
+    /// Combinations of the arrays' elements.
+    pub combinations: f64,
+}
+
+impl<'c> Taken<'c> {
+    pub fn of(
+        (index, keys): (&'c IndexDef, &'c [Key<'c>]),
+        rel: RelId,
+        conditions: &'c [&'c Expr],
+    ) -> Taken<'c> {
+        Taken {
+            index,
+            keys,
+            rel,
+            conditions,
+            used: Vec::new(),
+            implied: Vec::new(),
+            combinations: 1.0,
+        }
+    }
+
+    /// The key columns from `first` on that a condition each fixes.
+    pub fn matches(&mut self, first: usize) -> Vec<Match> {
+        let hash = self.index.terms.method == IndexMethod::Hash;
+        let mut found = Vec::new();
+        for key in self.keys.iter().skip(first) {
+            let Some((at, matching)) = find_match(self.conditions, self.rel, *key) else {
+                break;
+            };
+            if hash && !matches!(matching, Match::Eq(_)) {
+                break;
+            }
+            if let Match::Any(array) = &matching {
+                self.combinations *= match array {
+                    Expr::Const(Datum::Array(items), _) => items.items.len() as f64,
+                    Expr::Array(items, _) => items.len() as f64,
+                    _ => 10.0,
+                };
+            }
+            self.used.push(at);
+            found.push(matching);
+        }
+        found
+    }
+
+    /// The bounds of the key column `nth`.
+    pub fn ends(&mut self, nth: usize) -> Ends {
+        let mut ends = [None, None];
+        let Some(key) = self.keys.get(nth) else {
+            return ends;
+        };
+        let rel = self.rel;
+        for (at, condition) in self.conditions.iter().enumerate() {
+            let Some((strategy, value)) = key.compared(condition, rel) else {
+                continue;
+            };
+            if self.used.contains(&at) {
+                continue;
+            }
+            let (end, inclusive) = match strategy {
+                Strategy::Greater => (0, false),
+                Strategy::GreaterEqual => (0, true),
+                Strategy::Less => (1, false),
+                Strategy::LessEqual => (1, true),
+                Strategy::Equal => continue,
+            };
+            if ends[end].is_none() {
+                ends[end] = Some((value.clone(), inclusive));
+                self.used.push(at);
+            }
+        }
+        if let [None, None] = ends {
+            let (_, class) = self.index.terms.words_of(nth);
+            let patterns = class.is_some_and(|c| c.ends_with("_pattern_ops"));
+            let is_key = |expr: &Expr| key.is(expr, rel);
+            let mut conditions = self.conditions.iter();
+            if let Some(range) = conditions.find_map(|c| like::range(c, is_key, patterns)) {
+                ends = [Some(range.lower), range.upper];
+                self.implied.extend(range.conditions);
+            }
+        }
+        ends
+    }
+}
+
+/// A comparison with what speaks of the relation on its left.
+pub(super) fn key_first(condition: Expr, rel: RelId) -> Expr {
+    let commuted = match &condition {
+        Expr::Op { op, args, ty } => match &args[..] {
+            [left, right] if !mentions(left, rel) && mentions(right, rel) => {
+                operator_by_oid(op.commutator).map(|op| Expr::Op {
+                    op,
+                    args: vec![right.clone(), left.clone()],
+                    ty: *ty,
+                })
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    commuted.unwrap_or(condition)
+}
+
+/// The condition that fixes a column, and how.
+pub(super) fn find_match(conditions: &[&Expr], rel: RelId, key: Key<'_>) -> Option<(usize, Match)> {
+    let mut found = None;
+    for (at, condition) in conditions.iter().enumerate() {
+        match condition {
+            Expr::Op { .. } => {
+                if let Some((Strategy::Equal, value)) = key.compared(condition, rel) {
+                    return Some((at, Match::Eq(value.clone())));
+                }
+            }
+            Expr::ArrayCompare {
+                op,
+                left,
+                array,
+                all: false,
+            } => {
+                let fits = op.strategy == Some(Strategy::Equal)
+                    && key.is(left, rel)
+                    && is_fixed(array, rel)
+                    && throng_types::sqltype::element_of(array.type_oid())
+                        .is_some_and(|e| same_keys(SqlType::plain(e), left.ty()));
+                if fits && found.is_none() {
+                    found = Some((at, Match::Any((**array).clone())));
+                }
+            }
+            Expr::IsNull(arg) if found.is_none() && key.is(arg, rel) => {
+                found = Some((at, Match::IsNull));
+            }
+            _ => {}
+        }
+    }
+    found
+}
