@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use throng_bind::command::Isolation;
 use throng_observe::{Object, WaitEvent, waited};
 use throng_plan::PlannedStatement;
 use throng_txn::Snapshot;
@@ -53,6 +54,20 @@ impl Session {
             catalog: Arc::clone(&self.catalog()),
             work_mem,
         })
+    }
+
+    /// The operators of a plan that would run on the analytics pool, by number, with all that is
+    /// below them.
+    pub(in crate::session) fn pooled_operators(&self, plan: &PlannedStatement) -> Vec<u32> {
+        let transaction = self.transaction.as_ref();
+        let followed = transaction.is_some_and(|t| t.isolation.get() == Isolation::Serializable);
+        match self.engine.analytics() {
+            Some(analytics) if !followed && self.is_big(plan) && analytics.accepts(plan) => {
+                vec![plan.root.id]
+            }
+            Some(_) if !followed => plan.parts.clone(),
+            _ => Vec::new(),
+        }
     }
 
     /// Begins a big query on the analytics pool, if it may run there. `work_mem` in bytes.

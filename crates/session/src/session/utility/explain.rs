@@ -2,6 +2,7 @@
 //! operator did.
 
 mod deparse;
+mod write;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,30 +10,23 @@ use std::time::{Duration, Instant};
 use throng_bind::command::{ExplainFormat, ExplainOptions};
 use throng_bind::expr::RelId;
 use throng_bind::query::{BoundQuery, JoinKind, SetOp};
-use throng_catalog::{Catalog, TriggerDef};
-use throng_plan::{InheritedTarget, Node, Plan, PlannedStatement, StatementTag};
+use throng_plan::{
+    Append, AppendInput, Cost, IndexScan, InheritedTarget, Node, Plan, PlannedStatement,
+    StatementTag, prune,
+};
 use throng_types::lexical::quote_ident;
 use throng_types::{Datum, Oid, Result, SqlType};
+use throng_values::func::EvalContext;
 
 use crate::session::Session;
 use crate::session::statement::query::{Rows, as_text};
 use deparse::Names;
 use throng_exec::client::{Client, ClientFuture, Field, Format, RowShape};
 use throng_exec::run::context::NodeCounters;
+use write::{Shown, millis, write_json, write_text, write_triggers};
 
 /// The oid of the type `json`, known to clients; there are no values of it to compute with.
 const JSON: Oid = Oid(114);
-
-/// One operator as it is shown.
-struct Shown {
-    title: String,
-    details: Vec<(&'static str, String)>,
-    cost: throng_plan::Cost,
-    counters: Option<NodeCounters>,
-    children: Vec<Shown>,
-    /// Written before the operator where it is a subquery of an expression.
-    label: Option<String>,
-}
 
 impl Session {
     pub(in crate::session) async fn explain(
@@ -79,6 +73,25 @@ impl Session {
             .await
     }
 
+    async fn shown(
+        &self,
+        planned: Arc<PlannedStatement>,
+        counters: Option<Vec<NodeCounters>>,
+    ) -> Result<Shown> {
+        let pooled = self.pooled_operators(&planned);
+        let shown = self.aside(move |eval| {
+            let plans = planned.subplans.iter().chain([&planned.root]);
+            let view = View {
+                counters: counters.as_deref(),
+                qualified: plans.map(relations).sum::<usize>() > 1,
+                pooled: &pooled,
+                eval,
+            };
+            Ok(statement(&planned, view))
+        });
+        shown.await
+    }
+
     /// Shows a plan whose tables are locked; `planning`: how long it took to make.
     pub(in crate::session) async fn explain_plan(
         &self,
@@ -122,8 +135,7 @@ impl Session {
             }
         }
         let execution = execution.filter(|_| options.summary);
-        let tree = self.aside(move |_| Ok(statement(&planned, counters.as_deref())));
-        let tree = tree.await?;
+        let tree = self.shown(planned, counters).await?;
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let ctx = host.eval();
@@ -179,16 +191,7 @@ impl Session {
     }
 }
 
-fn millis(duration: std::time::Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
-fn statement(planned: &PlannedStatement, counters: Option<&[NodeCounters]>) -> Shown {
-    let plans = || planned.subplans.iter().chain([&planned.root]);
-    let view = View {
-        counters,
-        qualified: plans().map(relations).sum::<usize>() > 1,
-    };
+fn statement(planned: &PlannedStatement, view: View<'_>) -> Shown {
     let mut root = show(&planned.root, view).0;
     for (number, plan) in planned.subplans.iter().enumerate() {
         let mut shown = show(plan, view).0;
@@ -205,6 +208,10 @@ struct View<'c> {
     counters: Option<&'c [NodeCounters]>,
     /// Above scans, columns go by the names of their relations too, as there are several.
     qualified: bool,
+    /// Operators that run on the analytics pool, with all that is below them.
+    pooled: &'c [u32],
+    /// What constants are written by.
+    eval: EvalContext<'c>,
 }
 
 impl View<'_> {
@@ -233,17 +240,8 @@ fn relations(plan: &Plan) -> usize {
     own + plan.children().into_iter().map(relations).sum::<usize>()
 }
 
-impl Shown {
-    /// Writes what parameters are computed from in their place, by their numbers; of the others,
-    /// once nobody knows more, the numbers.
-    fn name_params(&mut self, known: &[(u32, String)]) {
-        for (_, detail) in &mut self.details {
-            *detail = deparse::with_params(detail, known, known.is_empty());
-        }
-        for child in &mut self.children {
-            child.name_params(known);
-        }
-    }
+fn on_the_pool() -> (&'static str, String) {
+    ("Runs On", "analytics pool".to_owned())
 }
 
 fn join_name(method: &str, kind: JoinKind) -> String {
@@ -275,7 +273,8 @@ fn on_table(verb: &str, name: &str, alias: &str) -> String {
 }
 
 /// An operator with those below it, and the names of its output columns.
-fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
+fn show<'c>(plan: &Plan, view: View<'c>) -> (Shown, Names<'c>) {
+    let numbered = || Names::numbered(plan.types.len(), view.eval);
     let mut details = Vec::new();
     let mut children = Vec::new();
     let mut below = |plan: &Plan| {
@@ -286,7 +285,7 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
     let (title, names) = match &plan.node {
         Node::Values { rows } if rows.is_empty() => {
             details.push(("One-Time Filter", "false".to_owned()));
-            ("Result".to_owned(), Names::numbered(plan.types.len()))
+            ("Result".to_owned(), numbered())
         }
         Node::Values { rows } => {
             let title = if rows.len() == 1 {
@@ -294,10 +293,10 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
             } else {
                 "Values Scan on \"*VALUES*\""
             };
-            (title.to_owned(), Names::numbered(plan.types.len()))
+            (title.to_owned(), numbered())
         }
         Node::SeqScan(scan) => {
-            let names = Names::of_columns(&scan.table, &scan.columns);
+            let names = Names::of_columns(&scan.table, &scan.columns, view.eval);
             if let Some(sample) = &scan.sample {
                 let mut text =
                     format!("{} ({})", sample.method.name(), names.text(&sample.percent));
@@ -325,13 +324,9 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
             (title, names.under(view.of(&scan.alias)))
         }
         Node::IndexScan(scan) => {
-            let names = Names::of_columns(&scan.table, &scan.columns);
-            details.extend(names.condition("Index Cond", scan.condition.as_ref()));
-            details.extend(names.condition("Filter", scan.filter.as_ref()));
-            let direction = if scan.reverse { " Backward" } else { "" };
-            let verb = format!("Index Scan{direction} using {}", scan.index.name);
-            let title = on_table(&verb, &scan.table.name, &scan.alias);
-            (title, names.under(view.of(&scan.alias)))
+            let shown = index_scan(plan, scan, view, &mut details);
+            children.extend(shown.entries);
+            (shown.title, shown.names)
         }
         Node::VirtualScan {
             alias,
@@ -340,13 +335,13 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
             filter,
             ..
         } => {
-            let names = Names::of_virtual(table, columns);
+            let names = Names::of_virtual(table, columns, view.eval);
             details.extend(names.condition("Filter", filter.as_ref()));
             let title = on_table("Seq Scan", table.name, alias);
             (title, names.under(view.of(alias)))
         }
         Node::FunctionScan(scan) => {
-            let names = Names::repeated(&scan.alias, plan.types.len());
+            let names = Names::repeated(&scan.alias, plan.types.len(), view.eval);
             details.extend(names.condition("Filter", scan.filter.as_ref()));
             (
                 on_table("Function Scan", scan.func.name, &scan.alias),
@@ -354,22 +349,22 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
             )
         }
         Node::RowsFrom { alias, .. } => {
-            let names = Names::repeated(alias, plan.types.len());
+            let names = Names::repeated(alias, plan.types.len(), view.eval);
             (format!("Function Scan on {alias}"), names)
         }
         Node::RoutineScan(scan) => {
-            let names = Names::repeated(&scan.alias, plan.types.len());
+            let names = Names::repeated(&scan.alias, plan.types.len(), view.eval);
             details.extend(names.condition("Filter", scan.filter.as_ref()));
             let name = &scan.call.def.name;
             (on_table("Function Scan", name, &scan.alias), names)
         }
         Node::CteScan { alias, filter, .. } => {
-            let names = Names::repeated(alias, plan.types.len());
+            let names = Names::repeated(alias, plan.types.len(), view.eval);
             details.extend(names.condition("Filter", filter.as_ref()));
             (format!("CTE Scan on {alias}"), names)
         }
         Node::WorkTableScan { alias, filter, .. } => {
-            let names = Names::repeated(alias, plan.types.len());
+            let names = Names::repeated(alias, plan.types.len(), view.eval);
             details.extend(names.condition("Filter", filter.as_ref()));
             (format!("WorkTable Scan on {alias}"), names)
         }
@@ -392,11 +387,14 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
             // A projection is part of what is below it, as PostgreSQL shows it.
             let (mut shown, names) = show(input, view);
             shown.cost = plan.cost;
+            if view.pooled.contains(&plan.id) {
+                shown.details.push(on_the_pool());
+            }
             return (shown, names.project(exprs));
         }
         Node::ProjectSet { input, .. } => {
             below(input);
-            ("ProjectSet".to_owned(), Names::numbered(plan.types.len()))
+            ("ProjectSet".to_owned(), numbered())
         }
         Node::NestedLoop(join) => {
             let left = below(&join.left);
@@ -505,8 +503,9 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
                 shown.cost = plan.cost;
                 return (shown, names.picked(&input.slots));
             }
-            let mut names = Names::numbered(plan.types.len());
-            for (at, input) in append.inputs.iter().enumerate() {
+            let mut names = numbered();
+            let read = inputs_read(append, view, &mut details);
+            for (at, input) in read.into_iter().enumerate() {
                 let own = below(&input.plan).picked(&input.slots);
                 if at == 0 {
                     names = own;
@@ -524,38 +523,29 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
         }
         Node::Insert(node) => {
             below(&node.input);
-            (
-                format!("Insert on {}", node.table.name),
-                Names::numbered(plan.types.len()),
-            )
+            (format!("Insert on {}", node.table.name), numbered())
         }
         Node::Update(node) => {
             below(&node.input);
             targets("Update", &node.input, node.family.as_deref(), &mut details);
-            (
-                format!("Update on {}", node.table.name),
-                Names::numbered(plan.types.len()),
-            )
+            (format!("Update on {}", node.table.name), numbered())
         }
         Node::Merge(node) => {
             below(&node.input);
             let alias = node.alias.iter().filter(|alias| **alias != node.table.name);
             let alias: String = alias.map(|alias| format!(" {alias}")).collect();
-            (
-                format!("Merge on {}{alias}", node.table.name),
-                Names::numbered(plan.types.len()),
-            )
+            (format!("Merge on {}{alias}", node.table.name), numbered())
         }
         Node::Delete(node) => {
             below(&node.input);
             targets("Delete", &node.input, node.family.as_deref(), &mut details);
-            (
-                format!("Delete on {}", node.table.name),
-                Names::numbered(plan.types.len()),
-            )
+            (format!("Delete on {}", node.table.name), numbered())
         }
     };
     let counters = view.counters.and_then(|c| c.get(plan.id as usize)).copied();
+    if view.pooled.contains(&plan.id) {
+        details.push(on_the_pool());
+    }
     (
         Shown {
             title,
@@ -567,6 +557,69 @@ fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
         },
         names,
     )
+}
+
+/// A scan of an index as it is shown.
+struct ShownIndexScan<'c> {
+    title: String,
+    names: Names<'c>,
+    /// What finds the entries, where that is shown by itself.
+    entries: Option<Shown>,
+}
+
+fn index_scan<'c>(
+    plan: &Plan,
+    scan: &IndexScan,
+    view: View<'c>,
+    details: &mut Vec<(&'static str, String)>,
+) -> ShownIndexScan<'c> {
+    let names = Names::of_columns(&scan.table, &scan.columns, view.eval);
+    let condition = names.condition("Index Cond", scan.condition.as_ref());
+    let mut entries = None;
+    let verb = if scan.by_place {
+        details.extend(names.condition("Recheck Cond", scan.condition.as_ref()));
+        entries = Some(Shown {
+            title: format!("Bitmap Index Scan on {}", scan.index.name),
+            details: condition.into_iter().collect(),
+            cost: Cost {
+                startup: 0.0,
+                total: plan.cost.startup,
+                width: 0,
+                ..plan.cost
+            },
+            counters: None,
+            children: Vec::new(),
+            label: None,
+        });
+        "Bitmap Heap Scan".to_owned()
+    } else {
+        details.extend(condition);
+        let direction = if scan.reverse { " Backward" } else { "" };
+        format!("Index Scan{direction} using {}", scan.index.name)
+    };
+    details.extend(names.condition("Filter", scan.filter.as_ref()));
+    ShownIndexScan {
+        title: on_table(&verb, &scan.table.name, &scan.alias),
+        names: names.under(view.of(&scan.alias)),
+        entries,
+    }
+}
+
+/// The inputs of an Append that are read if it runs now; how many are not.
+fn inputs_read<'p>(
+    append: &'p Append,
+    view: View<'_>,
+    details: &mut Vec<(&'static str, String)>,
+) -> Vec<&'p AppendInput> {
+    let pruning = append.pruning.as_ref();
+    let kept = pruning.and_then(|pruning| prune::leaves_now(pruning, &view.eval));
+    let is_read = |input: &&AppendInput| kept.as_ref().is_none_or(|k| k.contains(&input.leaf));
+    let read: Vec<&AppendInput> = append.inputs.iter().filter(is_read).collect();
+    let removed = append.inputs.len() - read.len();
+    if removed > 0 {
+        details.push(("Subplans Removed", removed.to_string()));
+    }
+    read
 }
 
 /// The tables behind the target that are read, each on a line of its own.
@@ -593,156 +646,6 @@ fn alias_of(plan: &Plan, rel: RelId) -> Option<&str> {
             .into_iter()
             .find_map(|child| alias_of(child, rel)),
     }
-}
-
-fn write_text(node: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<String>) {
-    // Each level is six columns further in: two blanks, an arrow, two blanks.
-    let (lead, rest) = match depth {
-        0 => (String::new(), "  ".to_owned()),
-        n => (
-            format!("{}->  ", " ".repeat(6 * n - 4)),
-            " ".repeat(6 * n + 2),
-        ),
-    };
-    if let Some(label) = &node.label {
-        lines.push(format!(
-            "{}{label}",
-            " ".repeat((6 * depth).saturating_sub(4))
-        ));
-    }
-    let mut line = format!("{lead}{}", node.title);
-    if options.costs {
-        let cost = node.cost;
-        line.push_str(&format!(
-            "  (cost={:.2}..{:.2} rows={:.0} width={})",
-            cost.startup, cost.total, cost.rows, cost.width
-        ));
-    }
-    if let Some(counters) = &node.counters {
-        line.push_str(&actual(counters, options));
-    }
-    lines.push(line);
-    for (label, text) in &node.details {
-        lines.push(match *label {
-            "" => format!("{rest}{text}"),
-            label => format!("{rest}{label}: {text}"),
-        });
-    }
-    for child in &node.children {
-        write_text(child, options, depth + 1, lines);
-    }
-}
-
-fn actual(counters: &NodeCounters, options: &ExplainOptions) -> String {
-    if counters.loops == 0 {
-        return " (never executed)".to_owned();
-    }
-    let loops = counters.loops as f64;
-    let rows = counters.rows as f64 / loops;
-    let mut text = String::from(" (actual ");
-    if options.timing {
-        let first = counters.first_nanos as f64 / 1e6 / loops;
-        let total = counters.nanos as f64 / 1e6 / loops;
-        text.push_str(&format!("time={first:.3}..{total:.3} "));
-    }
-    text.push_str(&format!("rows={rows:.2} loops={})", counters.loops));
-    text
-}
-
-fn json_string(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-fn write_json(node: &Shown, options: &ExplainOptions, depth: usize, out: &mut String) {
-    let pad = "  ".repeat(depth + 1);
-    let mut fields = vec![format!("\"Node Type\": {}", json_string(&node.title))];
-    if let Some(label) = &node.label {
-        fields.push(format!("\"Subplan Name\": {}", json_string(label)));
-    }
-    if options.costs {
-        let cost = node.cost;
-        fields.push(format!("\"Startup Cost\": {:.2}", cost.startup));
-        fields.push(format!("\"Total Cost\": {:.2}", cost.total));
-        fields.push(format!("\"Plan Rows\": {:.0}", cost.rows));
-        fields.push(format!("\"Plan Width\": {}", cost.width));
-    }
-    if let Some(counters) = &node.counters {
-        let loops = counters.loops.max(1) as f64;
-        if options.timing {
-            fields.push(format!(
-                "\"Actual Total Time\": {:.3}",
-                counters.nanos as f64 / 1e6 / loops
-            ));
-        }
-        fields.push(format!(
-            "\"Actual Rows\": {:.2}",
-            counters.rows as f64 / loops
-        ));
-        fields.push(format!("\"Actual Loops\": {}", counters.loops));
-    }
-    fields.extend(
-        node.details
-            .iter()
-            .filter(|(label, _)| !label.is_empty())
-            .map(|(label, text)| format!("\"{label}\": {}", json_string(text))),
-    );
-    out.push_str("{\n");
-    out.push_str(
-        &fields
-            .iter()
-            .map(|f| format!("{pad}{f}"))
-            .collect::<Vec<_>>()
-            .join(",\n"),
-    );
-    if !node.children.is_empty() {
-        out.push_str(&format!(",\n{pad}\"Plans\": ["));
-        for (i, child) in node.children.iter().enumerate() {
-            out.push_str(if i == 0 { "\n" } else { ",\n" });
-            out.push_str(&"  ".repeat(depth + 2));
-            write_json(child, options, depth + 2, out);
-        }
-        out.push_str(&format!("\n{pad}]"));
-    }
-    out.push_str(&format!("\n{}}}", "  ".repeat(depth)));
-}
-
-/// How often triggers ran, and how long.
-fn write_triggers(
-    triggers: &[(Arc<TriggerDef>, u64, Duration)],
-    options: &ExplainOptions,
-    catalog: &Catalog,
-    out: &mut String,
-) {
-    let shown = triggers.iter().map(|(def, calls, time)| {
-        let mut fields = vec![format!("\"Trigger Name\": {}", json_string(&def.name))];
-        if def.constraint.is_some() {
-            fields.push(format!("\"Constraint Name\": {}", json_string(&def.name)));
-        }
-        if let Some(relation) = catalog.relation(def.table) {
-            fields.push(format!("\"Relation\": {}", json_string(relation.name())));
-        }
-        if options.timing {
-            fields.push(format!("\"Time\": {:.3}", millis(*time)));
-        }
-        fields.push(format!("\"Calls\": {calls}"));
-        format!(
-            "\n      {{\n        {}\n      }}",
-            fields.join(",\n        ")
-        )
-    });
-    let shown = shown.collect::<Vec<_>>().join(",");
-    out.push_str(&format!(",\n    \"Triggers\": [{shown}\n    ]"));
 }
 
 /// Takes a statement's rows and does nothing with them: EXPLAIN ANALYZE shows only how they came to

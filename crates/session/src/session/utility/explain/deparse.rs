@@ -6,15 +6,18 @@ use throng_bind::query::JoinKind;
 use throng_bind::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_catalog::{TableDef, VirtualTable};
 use throng_plan::{AggregateNode, WindowNode};
-use throng_types::lexical::quote_ident;
+use throng_types::lexical::{quote_ident, quote_literal};
 use throng_types::sqltype::format_type;
-use throng_types::{Datum, interrupt};
+use throng_types::{Datum, SqlType, interrupt};
 use throng_values::func::sqljson::{self, Spec};
-use throng_values::func::written;
-use throng_values::io::scalar;
+use throng_values::func::{EvalContext, written};
+use throng_values::io::to_text;
 
-/// The names of a row's columns.
-pub(super) struct Names(Vec<String>);
+/// The names of a row's columns, and how constants beside them are written.
+pub(super) struct Names<'c> {
+    columns: Vec<String>,
+    eval: EvalContext<'c>,
+}
 
 fn column_name(table: &TableDef, column: i16) -> String {
     match system::name(column) {
@@ -43,28 +46,33 @@ pub(super) fn with_params(text: &str, known: &[(u32, String)], last: bool) -> St
     out
 }
 
-impl Names {
-    pub fn numbered(count: usize) -> Names {
-        Names((1..=count).map(|n| format!("column{n}")).collect())
+impl<'c> Names<'c> {
+    fn new(columns: impl Iterator<Item = String>, eval: EvalContext<'c>) -> Names<'c> {
+        let columns = columns.collect();
+        Names { columns, eval }
     }
 
-    pub fn repeated(name: &str, count: usize) -> Names {
+    pub fn numbered(count: usize, eval: EvalContext<'c>) -> Names<'c> {
+        Names::new((1..=count).map(|n| format!("column{n}")), eval)
+    }
+
+    pub fn repeated(name: &str, count: usize, eval: EvalContext<'c>) -> Names<'c> {
         match count {
-            1 => Names(vec![name.to_owned()]),
-            _ => Names((1..=count).map(|n| format!("{name}.column{n}")).collect()),
+            1 => Names::new(std::iter::once(name.to_owned()), eval),
+            _ => Names::new((1..=count).map(|n| format!("{name}.column{n}")), eval),
         }
     }
 
-    pub fn of_columns(table: &TableDef, columns: &[i16]) -> Names {
+    pub fn of_columns(table: &TableDef, columns: &[i16], eval: EvalContext<'c>) -> Names<'c> {
         let names = columns.iter().map(|c| column_name(table, *c));
-        Names(names.map(|name| quote_ident(&name)).collect())
+        Names::new(names.map(|name| quote_ident(&name)), eval)
     }
 
     /// The same under the name of their relation, if that is to be said.
-    pub fn under(mut self, alias: Option<&str>) -> Names {
+    pub fn under(mut self, alias: Option<&str>) -> Names<'c> {
         if let Some(alias) = alias {
             let alias = quote_ident(alias);
-            self.0
+            self.columns
                 .iter_mut()
                 .for_each(|name| name.insert_str(0, &format!("{alias}.")));
         }
@@ -72,27 +80,30 @@ impl Names {
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.columns.len()
     }
 
     /// Of a joined row what the join gives on: semi- and anti-joins the left side's `width`
     /// columns.
-    pub fn joined(mut self, kind: JoinKind, width: usize) -> Names {
+    pub fn joined(mut self, kind: JoinKind, width: usize) -> Names<'c> {
         if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
-            self.0.truncate(width);
+            self.columns.truncate(width);
         }
         self
     }
 
     /// Some of the columns; none asked for: all.
-    pub fn picked(self, slots: &[u32]) -> Names {
+    pub fn picked(self, slots: &[u32]) -> Names<'c> {
         match slots {
             [] => self,
-            some => Names(some.iter().map(|s| self.0[*s as usize].clone()).collect()),
+            some => {
+                let picked = some.iter().map(|s| self.columns[*s as usize].clone());
+                Names::new(picked, self.eval)
+            }
         }
     }
 
-    pub fn of_virtual(table: &VirtualTable, columns: &[i16]) -> Names {
+    pub fn of_virtual(table: &VirtualTable, columns: &[i16], eval: EvalContext<'c>) -> Names<'c> {
         let name = |c: &i16| match usize::try_from(*c - 1)
             .ok()
             .and_then(|at| table.columns.get(at))
@@ -100,36 +111,34 @@ impl Names {
             Some((name, _)) => (*name).to_owned(),
             None => "tableoid".to_owned(),
         };
-        Names(columns.iter().map(|c| quote_ident(&name(c))).collect())
+        Names::new(columns.iter().map(|c| quote_ident(&name(c))), eval)
     }
 
-    pub fn join(mut self, right: Names) -> Names {
-        self.0.extend(right.0);
+    pub fn join(mut self, right: Names<'c>) -> Names<'c> {
+        self.columns.extend(right.columns);
         self
     }
 
-    pub fn project(&self, exprs: &[Expr]) -> Names {
-        Names(exprs.iter().map(|e| self.text(e)).collect())
+    pub fn project(&self, exprs: &[Expr]) -> Names<'c> {
+        Names::new(exprs.iter().map(|e| self.text(e)), self.eval)
     }
 
-    pub fn aggregate(&self, node: &AggregateNode) -> Names {
+    pub fn aggregate(&self, node: &AggregateNode) -> Names<'c> {
         let group = node.group.iter().map(|e| self.text(e));
-        Names(
-            group
-                .chain(node.aggs.iter().map(|call| self.call(call)))
-                .chain(node.groupings.iter().map(|places| {
-                    let args = places.iter().map(|at| self.text(&node.group[*at as usize]));
-                    format!("GROUPING({})", args.collect::<Vec<_>>().join(", "))
-                }))
-                .collect(),
-        )
+        let groupings = node.groupings.iter().map(|places| {
+            let args = places.iter().map(|at| self.text(&node.group[*at as usize]));
+            format!("GROUPING({})", args.collect::<Vec<_>>().join(", "))
+        });
+        let calls = node.aggs.iter().map(|call| self.call(call));
+        Names::new(group.chain(calls).chain(groupings), self.eval)
     }
 
     /// The row with a window's values at its end.
-    pub fn windowed(self, node: &WindowNode) -> Names {
+    pub fn windowed(self, node: &WindowNode) -> Names<'c> {
         let calls = node.calls.iter().map(|call| self.window_call(call, node));
         let calls: Vec<String> = calls.collect();
-        self.join(Names(calls))
+        let calls = Names::new(calls.into_iter(), self.eval);
+        self.join(calls)
     }
 
     fn window_call(&self, call: &WindowCall, node: &WindowNode) -> String {
@@ -228,9 +237,9 @@ impl Names {
 
     pub fn text(&self, expr: &Expr) -> String {
         match expr {
-            Expr::Const(value, ty) => constant(value, *ty),
+            Expr::Const(value, ty) => self.constant(value, *ty),
             Expr::Slot(at, _) => self
-                .0
+                .columns
                 .get(*at as usize)
                 .cloned()
                 .unwrap_or_else(|| format!("column{}", at + 1)),
@@ -359,53 +368,26 @@ impl Names {
             | Expr::Subquery(_) => "?".to_owned(),
         }
     }
-}
 
-/// A constant as it would be written: numbers and truth values bare, the rest quoted with their
-/// type.
-fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
-    if interrupt::expect_text(value).is_err() {
-        return String::new();
-    }
-    let type_name = format_type(throng_types::SqlType::plain(ty.oid));
-    match value {
-        Datum::Null => format!("NULL::{type_name}"),
-        Datum::Bool(b) => b.to_string(),
-        Datum::Int4(n) if *n >= 0 => n.to_string(),
-        Datum::Int4(_) | Datum::Int2(_) | Datum::Int8(_) | Datum::Oid(_) => {
-            format!("'{}'::{type_name}", value.as_i64().unwrap_or_default())
+    /// A constant as it would be written: numbers and truth values bare, the rest quoted with their
+    /// type.
+    fn constant(&self, value: &Datum, ty: SqlType) -> String {
+        if interrupt::expect_text(value).is_err() {
+            return String::new();
         }
-        Datum::Float4(n) => format!("'{n}'::{type_name}"),
-        Datum::Float8(n) => format!("'{n}'::{type_name}"),
-        Datum::Text(s) => format!("'{}'::{type_name}", s.replace('\'', "''")),
-        Datum::Numeric(n) => {
-            let text = n.to_string();
+        let type_name = format_type(SqlType::plain(ty.oid));
+        let text = to_text(&self.eval, value, ty);
+        match value {
+            Datum::Null => format!("NULL::{type_name}"),
+            Datum::Bool(b) => b.to_string(),
+            Datum::Int4(n) if *n >= 0 => text,
             // With a point it cannot be taken for an integer.
-            match text.starts_with(|c: char| c.is_ascii_digit()) && text.contains('.') {
-                true => text,
-                false => format!("'{text}'::{type_name}"),
+            Datum::Numeric(_)
+                if text.starts_with(|c: char| c.is_ascii_digit()) && text.contains('.') =>
+            {
+                text
             }
+            _ => format!("{}::{type_name}", quote_literal(&text)),
         }
-        Datum::Uuid(uuid) => {
-            let mut text = Vec::new();
-            scalar::write_uuid(uuid, &mut text);
-            format!("'{}'::{type_name}", String::from_utf8_lossy(&text))
-        }
-        Datum::Tid(tid) => format!("'({},{})'::{type_name}", tid.block, tid.slot),
-        Datum::Array(array) => {
-            let items: Vec<String> = array
-                .items
-                .iter()
-                .map(|item| match item {
-                    Datum::Text(s) => s.to_string(),
-                    Datum::Numeric(n) => n.to_string(),
-                    other => other
-                        .as_i64()
-                        .map_or_else(|| "…".to_owned(), |n| n.to_string()),
-                })
-                .collect();
-            format!("'{{{}}}'::{type_name}", items.join(","))
-        }
-        _ => format!("'…'::{type_name}"),
     }
 }
