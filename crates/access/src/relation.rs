@@ -27,6 +27,7 @@ use throng_types::{BlockNo, FileId, Result};
 
 use crate::free::{FreeSpace, FreeSpaceForm};
 use crate::heap::Heap;
+use crate::heap::page;
 use crate::heap::page::MAX_TUPLE;
 
 /// No block.
@@ -151,6 +152,11 @@ impl RelState {
         &self.shards[self.shard_index()]
     }
 
+    /// The room that a page needs for an insert of so many bytes.
+    fn wanted(&self, bytes: usize) -> usize {
+        (page::aligned(bytes) + self.reserve()).min(MAX_TUPLE)
+    }
+
     /// A block where this thread's next tuple may go, without growing the file; room for `bytes` is
     /// hoped for, not promised.
     pub(crate) fn target(&self, pool: &Pool, bytes: usize) -> Result<Option<BlockNo>> {
@@ -162,8 +168,7 @@ impl RelState {
         if !self.seeded.load(Relaxed) {
             self.seed(pool)?;
         }
-        let wanted = (bytes + self.reserve()).min(MAX_TUPLE);
-        let claimed = self.free.claim(core, wanted);
+        let claimed = self.free.claim(core, self.wanted(bytes));
         Ok(claimed.map(|block| self.adopt(block)))
     }
 
@@ -206,7 +211,13 @@ impl RelState {
         }
     }
 
-    /// The block did not do: report the room it has, and let the next call look elsewhere.
+    /// The block did not do for an insert of so many bytes: report the room it has, less than that
+    /// in any case, and let the next call look elsewhere.
+    pub(crate) fn refused(&self, block: BlockNo, bytes: usize, room: usize) {
+        self.leave(block, room.min(self.wanted(bytes).saturating_sub(1)));
+    }
+
+    /// The block is nobody's target any more: report the room it has.
     pub(crate) fn leave(&self, block: BlockNo, room: usize) {
         let _ = self
             .shard()

@@ -568,6 +568,18 @@ fn cheap_first(conditions: Vec<Expr>) -> Vec<Expr> {
 }
 
 impl PlannedStatement {
+    /// Whether another run under the same snapshot gives the same rows in the same order.
+    pub fn repeats(&self) -> bool {
+        fn keeps_order(plan: &Plan) -> bool {
+            let own = match &plan.node {
+                Node::IndexScan(scan) => scan.in_order || scan.is_single,
+                _ => true,
+            };
+            own && plan.children().into_iter().all(keeps_order)
+        }
+        self.reads_backwards() && keeps_order(&self.root)
+    }
+
     /// Whether a cursor over it may be read backwards without having been told so: what
     /// PostgreSQL's operators can do.
     pub fn reads_backwards(&self) -> bool {

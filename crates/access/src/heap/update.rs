@@ -247,8 +247,7 @@ impl Heap {
                 return Ok(Other::Full);
             };
             if block == here.page_id().block() {
-                self.rel
-                    .leave(block, page::room(&**here).min(size.saturating_sub(1)));
+                self.rel.refused(block, size, page::room(&**here));
                 continue;
             }
             let Some(there) = self.pool.try_exclusive(self.page_id(block))? else {
@@ -258,7 +257,7 @@ impl Heap {
             if let Some(room) = room {
                 return Ok(Other::Page(there, room));
             }
-            self.rel.leave(block, page::room(&*there));
+            self.rel.refused(block, size, page::room(&*there));
         }
     }
 

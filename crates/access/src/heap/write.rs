@@ -160,7 +160,7 @@ impl Heap {
             if let Some(room) = room {
                 return Ok((guard, room));
             }
-            self.rel.leave(block, page::room(&*guard));
+            self.rel.refused(block, size, page::room(&*guard));
         }
     }
 

@@ -278,7 +278,7 @@ impl AggregateOp {
 
     /// Begins to finish the next group; false where there is none.
     fn begin_group(&mut self, cx: &mut Cx) -> Step<bool> {
-        if !self.late.is_empty() {
+        if !self.late.is_empty() || self.have_late || self.current.is_some() {
             self.late.finish(cx)?;
             if self.begin_late_group(cx)? {
                 return Ok(true);

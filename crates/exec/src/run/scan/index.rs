@@ -597,8 +597,8 @@ impl Operator for BitmapScanOp {
         if cx.recheck.is_some_and(|(of, _)| of == rel) {
             return self.scan.next(cx, row);
         }
-        if cx.env.snapshot.reads().is_some() {
-            // Each row that is looked at is noted.
+        if self.scan.leaves.is_none() || cx.env.snapshot.reads().is_some() {
+            // Each row that is looked at is noted; until the end, though that may end before it.
             self.scan.leaves = None;
             return self.scan.next(cx, row);
         }

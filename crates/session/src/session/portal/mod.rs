@@ -666,7 +666,8 @@ impl Session {
         // may not have kept them.
         let sees = caller.filter(|_| rows == Rows::Given);
         let run = self.start_seeing(plan.clone(), values.clone(), rows, sees)?;
-        let again = (backwards && reads_backwards).then(|| {
+        let repeats = plan.repeats();
+        let again = (backwards && repeats).then(|| {
             Box::new(Again {
                 plan,
                 params: values,
@@ -680,7 +681,7 @@ impl Session {
             false => sql,
         };
         let run = Pooled::new(|| run);
-        let state = match backwards && !reads_backwards {
+        let state = match backwards && !repeats {
             // Its plan may not give the same again.
             true => PortalState::Stored(Stored {
                 rest: Some(run),
