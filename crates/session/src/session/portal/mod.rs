@@ -653,8 +653,8 @@ impl Session {
             shape = Some(Arc::new(RowShape::new(fields, formats)));
         }
         let values = self.command_values.take();
-        let reads_backwards = plan.reads_backwards();
-        let backwards = options.scroll.unwrap_or(reads_backwards);
+        let backwards = options.scroll.unwrap_or_else(|| plan.reads_backwards());
+        let repeats = plan.repeats();
         let rows = match &places {
             Some(_) => Rows::Followed,
             None => Rows::Given,
@@ -666,7 +666,6 @@ impl Session {
         // may not have kept them.
         let sees = caller.filter(|_| rows == Rows::Given);
         let run = self.start_seeing(plan.clone(), values.clone(), rows, sees)?;
-        let repeats = plan.repeats();
         let again = (backwards && repeats).then(|| {
             Box::new(Again {
                 plan,
