@@ -21,9 +21,7 @@ import contextlib
 import datetime
 import json
 import os
-import subprocess
 import tempfile
-import time
 
 from compare import run, start_postgres, start_throng
 

@@ -214,16 +214,12 @@ impl RelState {
     /// The block did not do for an insert of so many bytes: report the room it has, less than that
     /// in any case, and let the next call look elsewhere.
     pub(crate) fn refused(&self, block: BlockNo, bytes: usize, room: usize) {
-        self.leave(block, room.min(self.wanted(bytes).saturating_sub(1)));
-    }
-
-    /// The block is nobody's target any more: report the room it has.
-    pub(crate) fn leave(&self, block: BlockNo, room: usize) {
         let _ = self
             .shard()
             .target
             .compare_exchange(block, NONE, Relaxed, Relaxed);
-        self.free.set(block, room);
+        let too_little = self.wanted(bytes).saturating_sub(1);
+        self.free.set(block, room.min(too_little));
     }
 
     /// Reports a page's room, unless it is somebody's target (who will report it on leaving).

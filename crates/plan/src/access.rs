@@ -244,32 +244,24 @@ impl Planner<'_> {
             size,
         };
         let all: Vec<&Expr> = conditions.iter().collect();
-        let whole = self.span(&via, &all).and_then(|mut span| {
+        let whole = self.span(&via, &all).and_then(|span| {
             let order = span.order(&via, wanted);
-            let implied = std::mem::take(&mut span.implied);
-            let bounded = !span.used.is_empty() || !implied.is_empty();
+            let bounded = !span.used.is_empty() || !span.implied.is_empty();
             if !bounded && order.is_none() && index.terms.predicate.is_none() {
                 return None;
             }
-            let used = span.used.clone();
-            let mut path = self.path(&via, vec![span], used);
-            path.implied = implied;
+            let mut path = self.path_of(&via, span);
             path.ordered = order.is_some();
             path.reverse = order == Some(true);
             Some(path)
         });
-        let skipping = self.skipping_span(&via, &all).map(|mut span| {
-            let implied = std::mem::take(&mut span.implied);
-            let used = span.used.clone();
-            let mut path = self.path(&via, vec![span], used);
-            path.implied = implied;
-            path
-        });
+        let skipping = self.skipping_span(&via, &all);
+        let skipping = skipping.map(|span| self.path_of(&via, span));
         let unions = (0..conditions.len()).filter_map(|at| self.union(&via, conditions, at));
         let mut paths: Vec<Path> = whole.into_iter().chain(skipping).chain(unions).collect();
         for path in &mut paths {
             path.said.clone_from(&served.said);
-            path.in_order = path.ordered || path.reverse || wanted.limit.is_some();
+            path.in_order = path.ordered || wanted.limit.is_some();
             if !path.in_order {
                 self.read_by_place(path, &via);
             }
@@ -314,6 +306,16 @@ impl Planner<'_> {
             path.implied.push(Expr::Or(alternatives));
         }
         Some(path)
+    }
+
+    /// The path of one stretch.
+    fn path_of(&self, via: &TableIndex<'_, '_>, mut span: Span) -> Path {
+        let implied = std::mem::take(&mut span.implied);
+        let used = span.used.clone();
+        Path {
+            implied,
+            ..self.path(via, vec![span], used)
+        }
     }
 
     fn path(&self, via: &TableIndex<'_, '_>, spans: Vec<Span>, used: Vec<usize>) -> Path {

@@ -106,20 +106,7 @@ fn is_steady(expr: &Expr) -> bool {
 /// The value of an expression that speaks of no row, where it can be told before the statement
 /// runs.
 pub(super) fn value_now(expr: &Expr, eval: &EvalContext<'_>) -> Option<Datum> {
-    let waits = |e: &Expr| {
-        fold::is_volatile(e)
-            || matches!(
-                e,
-                Expr::Param(..)
-                    | Expr::Outer(..)
-                    | Expr::Var(_)
-                    | Expr::Slot(..)
-                    | Expr::Subquery(_)
-                    | Expr::SubPlan(_)
-                    | Expr::Routine(_)
-                    | Expr::Aggregate(_)
-            )
-    };
+    let waits = |e: &Expr| fold::varies(e) || matches!(e, Expr::Param(..));
     if let Expr::Const(value, _) = expr {
         return Some(value.clone());
     }

@@ -167,15 +167,9 @@ impl IndexScanOp {
     ) -> Step<()> {
         let orders = &self.index.orders;
         let prefixes = key_prefixes(&span.prefix, orders, cx)?;
-        if span.bounds.is_empty() {
-            ranges.extend(prefixes.into_iter().map(KeyRange::prefix));
-            return Ok(());
+        if let Some(ends) = KeyEnds::of(&span.bounds, orders, span.prefix.len(), cx)? {
+            ranges.extend(prefixes.iter().map(|prefix| ends.after(prefix)));
         }
-        let order = orders[span.prefix.len()];
-        let Some(ends) = KeyEnds::of(&span.bounds, order, cx)? else {
-            return Ok(());
-        };
-        ranges.extend(prefixes.iter().map(|prefix| ends.after(prefix)));
         Ok(())
     }
 
@@ -245,7 +239,7 @@ struct Skip {
     column: (Oid, KeyOrder),
     /// What keys have after a value.
     tails: Vec<Vec<u8>>,
-    ends: Option<KeyEnds>,
+    ends: KeyEnds,
 }
 
 impl Skip {
@@ -256,31 +250,19 @@ impl Skip {
         index: &Index,
         cx: &mut Cx,
     ) -> Step<Option<Skip>> {
-        let at = span.prefix.len();
-        let (order, behind) = (index.orders[at], at + 1 + skipped.then.len());
-        let mut left = Vec::new();
-        for prefix in key_prefixes(&span.prefix, &index.orders, cx)? {
-            let len = prefix.len();
-            let range = match skipped.bounds.is_empty() {
-                true => KeyRange::prefix(prefix),
-                false => match KeyEnds::of(&skipped.bounds, order, cx)? {
-                    Some(ends) => ends.after(&prefix),
-                    None => return Ok(None),
-                },
-            };
-            left.push((len, range));
-        }
-        left.reverse();
-        let mut tails = key_prefixes(&skipped.then, &index.orders[at + 1..], cx)?;
-        // Ranges are read from the last one on.
-        tails.reverse();
-        let ends = match span.bounds.is_empty() {
-            true => None,
-            false => match KeyEnds::of(&span.bounds, index.orders[behind], cx)? {
-                Some(ends) => Some(ends),
-                None => return Ok(None),
-            },
+        let (at, orders) = (span.prefix.len(), &index.orders);
+        let behind = at + 1 + skipped.then.len();
+        let values = KeyEnds::of(&skipped.bounds, orders, at, cx)?;
+        let ends = KeyEnds::of(&span.bounds, orders, behind, cx)?;
+        let (Some(values), Some(ends)) = (values, ends) else {
+            return Ok(None);
         };
+        // Ranges are read from the last one on.
+        let prefixes = key_prefixes(&span.prefix, orders, cx)?.into_iter().rev();
+        let left = prefixes.map(|prefix| (prefix.len(), values.after(&prefix)));
+        let left: Vec<_> = left.collect();
+        let mut tails = key_prefixes(&skipped.then, &orders[at + 1..], cx)?;
+        tails.reverse();
         if let Some(reads) = cx.env.snapshot.reads() {
             // Rows with values that nobody has now are looked for, too.
             for (_, range) in &left {
@@ -293,7 +275,7 @@ impl Skip {
             left,
             cursor: None,
             found: Entries::default(),
-            column: (plan.table.columns[index.columns[at]].ty.oid, order),
+            column: (plan.table.columns[index.columns[at]].ty.oid, orders[at]),
             tails,
             ends,
         }))
@@ -324,10 +306,7 @@ impl Skip {
         let with_value = key[..*prefix + len].to_vec();
         for tail in &self.tails {
             let whole = [&with_value[..], tail].concat();
-            ranges.push(match &self.ends {
-                Some(ends) => ends.after(&whole),
-                None => KeyRange::prefix(whole),
-            });
+            ranges.push(self.ends.after(&whole));
         }
         self.cursor = None;
         range.lower = Bound::Excluded(with_value);
@@ -384,8 +363,15 @@ struct KeyEnds {
 }
 
 impl KeyEnds {
-    /// None where a bound is NULL, which nothing satisfies. NULLs satisfy no bound.
-    fn of(bounds: &'static KeyBounds, order: KeyOrder, cx: &mut Cx) -> Step<Option<KeyEnds>> {
+    /// Of the key column `nth`; without bounds there may be none. None where a bound is NULL, which
+    /// nothing satisfies. NULLs satisfy no bound.
+    fn of(
+        bounds: &'static KeyBounds,
+        orders: &[KeyOrder],
+        nth: usize,
+        cx: &mut Cx,
+    ) -> Step<Option<KeyEnds>> {
+        let order = orders.get(nth).copied().unwrap_or_default();
         let mut ends = [const { Bound::Unbounded }; 2];
         for (end, bound) in ends.iter_mut().zip([&bounds.lower, &bounds.upper]) {
             let Some(bound) = bound else { continue };
@@ -408,7 +394,7 @@ impl KeyEnds {
             true => &mut low,
             false => &mut high,
         };
-        if let Bound::Unbounded = nulls {
+        if !bounds.is_empty() && *nulls == Bound::Unbounded {
             let mut bytes = Vec::new();
             key::encode_one(&Datum::Null, order, &mut bytes)?;
             *nulls = Bound::Excluded(bytes);
