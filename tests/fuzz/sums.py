@@ -1,7 +1,7 @@
 """Sums under concurrency: sessions change the same rows by every writing statement, and what comes out must be what was put in.
 
-Each episode draws a game, a schema for it, 2 to 64 sessions and an isolation level for each transaction. A session notes what its
-statements did once their transaction has committed; at the end the tables must agree with the notes.
+Each episode draws a game, a schema and storage for it, 2 to 64 sessions with little or much memory, and an isolation level for each
+transaction. A session notes what its statements did once their transaction has committed; at the end the tables must agree with the notes.
 
 | game | what must come out |
 | --- | --- |
@@ -24,6 +24,7 @@ import time
 import traceback
 from collections import Counter
 
+from storage import session_options, stored
 from target import Child, Remote
 from wire import Connection, Lost, Slow, Unasked
 
@@ -582,11 +583,12 @@ class Episode:
         self.until = time.monotonic() + seconds
         self.each = self.rng.choice([20, 50, 200])
         self.patience = 60
+        self.options = f"-c search_path={SCHEMA} -c client_min_messages=error -c deadlock_timeout=20ms {session_options(self.rng)}"
         self.wrong = []
         self.committed = self.tried = 0
 
     def connect(self):
-        return Connection(self.address, database=self.database, options=f"-c search_path={SCHEMA} -c client_min_messages=error -c deadlock_timeout=20ms", patience=60)
+        return Connection(self.address, database=self.database, options=self.options, patience=60)
 
     def found(self, session, what):
         self.wrong.append((session, what))
@@ -602,7 +604,7 @@ class Episode:
             return answer.rows
         ask(f"drop schema if exists {SCHEMA} cascade")
         ask(f"create schema {SCHEMA}")
-        made = self.game.setup()
+        made = [stored(self.rng, sql) for sql in self.game.setup()]
         try:
             for sql in made:
                 ask(sql)
@@ -625,7 +627,7 @@ class Episode:
             connection.close()
         if not self.wrong:
             return None
-        lines = [f"episode {self.seed}: {type(self.game).__name__}, {self.sessions} sessions"]
+        lines = [f"episode {self.seed}: {type(self.game).__name__}, {self.sessions} sessions, {self.options}"]
         lines += [f"  {sql};" for sql in made]
         for session, what in self.wrong[:5]:
             lines.append(f"  WRONG {what}")
