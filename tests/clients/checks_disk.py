@@ -18,7 +18,10 @@ def full_disk(_):
         return "not tried: no right to mount a small disk"
     try:
         with Server("--memory", "16MB", dir=place) as server:
-            _fill_and_go_on(server)
+            try:
+                _fill_and_go_on(server)
+            except AssertionError as e:
+                raise AssertionError(f"{e}\nthe server's log:\n{server.log_text()[-3000:]}") from e
     finally:
         subprocess.run(["umount", place], check=False)
         os.rmdir(place)
