@@ -441,7 +441,12 @@ pub enum CancelReason {
     StatementTimeout = 2,
     /// The server stops, or `pg_terminate_backend`: the session ends.
     Terminate = 4,
+    /// Nobody is there to take the answer: the session ends.
+    ClientLeft = 8,
 }
+
+/// The reasons that end a session, not its statement alone.
+const ENDS_SESSION: u32 = CancelReason::Terminate as u32 | CancelReason::ClientLeft as u32;
 
 /// What interrupts a session: looked at between rows, and by every wait.
 pub struct CancelFlag {
@@ -501,12 +506,12 @@ impl CancelFlag {
         }
     }
 
-    /// The statement is over: what was meant for it does not hit the next. A termination stays.
+    /// The statement is over: what was meant for it does not hit the next. What ends the session
+    /// stays.
     pub fn statement_ended(&self) {
         self.deadline.store(0, Ordering::Relaxed);
         if self.reasons.load(Ordering::Relaxed) != 0 {
-            self.reasons
-                .fetch_and(CancelReason::Terminate as u32, Ordering::SeqCst);
+            self.reasons.fetch_and(ENDS_SESSION, Ordering::SeqCst);
         }
     }
 
@@ -523,7 +528,7 @@ impl CancelFlag {
     #[cold]
     fn check_slow(&self) -> Result<()> {
         let reasons = self.reasons.load(Ordering::SeqCst);
-        if reasons & CancelReason::Terminate as u32 != 0 {
+        if reasons & ENDS_SESSION != 0 {
             return Err(self.terminated());
         }
         let timed_out = self.deadline().is_some_and(|at| Instant::now() >= at);
@@ -549,13 +554,19 @@ impl CancelFlag {
     /// What a session that is to end tells its client.
     #[cold]
     pub fn terminated(&self) -> Error {
-        let message = "terminating connection due to administrator command";
-        Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal)
+        let reasons = self.reasons.load(Ordering::Relaxed);
+        let (code, message) = if reasons & CancelReason::ClientLeft as u32 == 0 {
+            let message = "terminating connection due to administrator command";
+            (state::ADMIN_SHUTDOWN, message)
+        } else {
+            (state::CONNECTION_FAILURE, "connection to client lost")
+        };
+        Error::new(code, message).severity(Severity::Fatal)
     }
 
     /// Whether the session is to end.
     pub fn is_terminated(&self) -> bool {
-        self.reasons.load(Ordering::Relaxed) & CancelReason::Terminate as u32 != 0
+        self.reasons.load(Ordering::Relaxed) & ENDS_SESSION != 0
     }
 
     /// Whom to wake when something is raised: the session's one task. Register, then

@@ -25,6 +25,7 @@ use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::disconnection::ended_by_disconnection;
 use super::door::{Guest, Room};
 use super::output::Peer;
 use super::shutdown::Shutdown;
@@ -352,7 +353,9 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             },
         };
         let Some(first) = message else { return Ok(()) };
-        match Pooled::pin(|| answer(peer, session, first, skipping)).await? {
+        let (socket, interval) = (peer.socket(), session.client_check_interval());
+        let answered = Pooled::pin(|| answer(peer, session, first, skipping));
+        match ended_by_disconnection(socket, interval, entry.cancel_flag(), answered).await? {
             Some(so) => skipping = so,
             None => return Ok(()),
         }

@@ -1,5 +1,6 @@
 //! Sockets and the protocol spoken over them.
 pub mod connection;
+mod disconnection;
 mod door;
 pub mod listener;
 mod outbox;

@@ -2,6 +2,7 @@
 //! buffer, COPY data comes out of the input buffer.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -142,6 +143,11 @@ impl Peer {
             ));
         }
         Ok(Peer::new(self.stream.secure(tls).await?))
+    }
+
+    /// The number of its socket, for as long as this is there.
+    pub fn socket(&self) -> RawFd {
+        self.stream.socket()
     }
 
     /// How what goes over the socket is encrypted.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -107,6 +108,14 @@ impl Stream {
         match self {
             Stream::Plain(s) => s.origin,
             Stream::Tls(_, origin) => *origin,
+        }
+    }
+
+    /// The number of the socket below, for as long as this is there.
+    pub fn socket(&self) -> RawFd {
+        match self {
+            Stream::Plain(s) => s.as_raw_fd(),
+            Stream::Tls(s, _) => s.get_ref().0.as_raw_fd(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! transactions.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Config, NoTls};
@@ -534,5 +535,50 @@ fn a_terminated_session_answers_nothing_more() {
             assert!(answer.closed() || answer.code() == "57P01", "{answer:?}");
         }
     }
+    home.assert_no_panic();
+}
+
+/// A client that leaves while its statement sleeps, computes, aggregates in the pool or waits for a
+/// lock: its session ends soon, and what it held is free. With the interval at 0 nobody looks.
+#[test]
+fn a_session_ends_with_its_client() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let mut other = server.connect();
+    other.run("create table t (a int); insert into t select generate_series(1, 1000)");
+    other.run("begin; lock table t");
+    let statements = [
+        "select pg_sleep(1000)",
+        "begin; select pg_advisory_lock(1); lock table t",
+        "select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b",
+        "set analytics_above_cost = 0; select count(a + b) from generate_series(1, 1000000) a, \
+         generate_series(1, 1000000) b",
+        "do $$ begin loop perform 1; end loop; end $$",
+    ];
+    for statement in statements {
+        let mut client = server.connect();
+        client.start(statement).expect("sent");
+    }
+    let mut patient = server.connect();
+    patient
+        .start("set client_connection_check_interval = 0; select pg_sleep(3)")
+        .expect("sent");
+    let began = Instant::now();
+    let here = "select count(*) from pg_stat_activity where query like '%sleep(3)' \
+                and pid <> pg_backend_pid()";
+    while other.run(here).value() == "0" && began.elapsed() < Duration::from_secs(2) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(patient);
+    let others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() \
+                  and backend_type = 'client backend' and query not like '%sleep(3)'";
+    while other.run(others).value() != "0" {
+        assert!(began.elapsed() < Duration::from_secs(20), "they go on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    if began.elapsed() < Duration::from_secs(2) {
+        assert_eq!(other.run(here).value(), "1");
+    }
+    assert_eq!(other.run("select pg_try_advisory_lock(1)").value(), "t");
     home.assert_no_panic();
 }

@@ -171,7 +171,6 @@ inert! {
     fixed "it is not supported" {
         "allow_system_table_mods" BOOL, "off", Superuser; "Developer Options", "Allows modifications of the structure of system tables."
         "backtrace_functions" STRING, "", Superuser; "Developer Options", "Log backtrace for errors in these functions."
-        "client_connection_check_interval" int(0, MAX, MS), "0", User; "Connections and Authentication / TCP Settings", "Sets the time interval between checks for disconnection while running queries."
         "createrole_self_grant" STRING, "", User; "Client Connection Defaults / Statement Behavior", "Sets whether a CREATEROLE user automatically grants the role to themselves, and with which options."
         "data_sync_retry" BOOL, "off", Postmaster; "Error Handling", "Whether to continue running after a failure to sync data files."
         "debug_discard_caches" int(0, 0, Unit::None), "0", Superuser; "Developer Options", "Aggressively flush system caches for debugging purposes."

@@ -173,6 +173,7 @@ registry! {
     ReservedConnections "reserved_connections" int(0, 262_143, Unit::None), "0", Postmaster; "Connections and Authentication / Connection Settings", "Sets the number of connection slots reserved for roles with privileges of pg_use_reserved_connections."
     AuthenticationTimeout "authentication_timeout" int(1, 600, Unit::Seconds), "60", Sighup; "Connections and Authentication / Authentication", "Sets the maximum allowed time to complete client authentication."
     IdleSessionTimeout "idle_session_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed idle time between queries, when not in a transaction."
+    ClientConnectionCheckInterval "client_connection_check_interval" int(0, MAX, MS), "1000", User; "Connections and Authentication / TCP Settings", "Sets the time interval between checks for disconnection while running queries. (on, unlike in PostgreSQL)"
     MaxConnections "max_connections" int(1, 262_143, Unit::None), "10000", Postmaster; "Connections and Authentication / Connection Settings", "Sets the maximum number of concurrent connections."
     MaxIdentifierLength "max_identifier_length" int(63, 63, Unit::None), "63", Internal; "Preset Options", "Shows the maximum identifier length. (told)"
     MaxIndexKeys "max_index_keys" int(32, 32, Unit::None), "32", Internal; "Preset Options", "Shows the maximum number of index keys. (told)"

@@ -18,6 +18,8 @@ pub(in crate::session) struct HotSettings {
     pub transaction_timeout: Option<Duration>,
     pub idle_in_transaction_timeout: Option<Duration>,
     pub idle_session_timeout: Option<Duration>,
+    /// `None`: it is not looked.
+    pub client_check_interval: Option<Duration>,
     /// Whether the log is told of statements.
     pub logs: bool,
     /// `work_mem` in bytes.
@@ -45,6 +47,7 @@ impl HotSettings {
             transaction_timeout: timeout(Id::TransactionTimeout),
             idle_in_transaction_timeout: timeout(Id::IdleInTransactionSessionTimeout),
             idle_session_timeout: timeout(Id::IdleSessionTimeout),
+            client_check_interval: timeout(Id::ClientConnectionCheckInterval),
             logs: crate::session::settings::log::is_on(settings),
             work_mem: settings.int(Id::WorkMem) as usize * 1024,
             analytics_above_cost: settings.int(Id::AnalyticsAboveCost) as f64,
