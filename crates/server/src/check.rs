@@ -7,6 +7,7 @@
 //! With `--redo`, before anything is applied, pages are also compared with what the log makes of
 //! them.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -113,15 +114,16 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
 }
 
 fn print(report: &Report, json: bool) -> Result<()> {
+    let mut to = io::stdout().lock();
     if json {
         let text = serde_json::to_string_pretty(report).map_err(Error::internal)?;
-        println!("{text}");
+        writeln!(to, "{text}")?;
         return Ok(());
     }
     for fault in &report.faults {
         match fault.block {
-            Some(block) => println!("base/{} block {block}: {}", fault.file, fault.what),
-            None => println!("base/{}: {}", fault.file, fault.what),
+            Some(block) => writeln!(to, "base/{} block {block}: {}", fault.file, fault.what)?,
+            None => writeln!(to, "base/{}: {}", fault.file, fault.what)?,
         }
     }
     let mut counts = format!("{} files, {} pages", report.files, report.pages);
@@ -129,8 +131,8 @@ fn print(report: &Report, json: bool) -> Result<()> {
         counts += &format!(", {pages} compared with the log");
     }
     match report.faults.len() {
-        0 => println!("ok: {counts}"),
-        n => println!("{n} faults in {counts}"),
+        0 => writeln!(to, "ok: {counts}")?,
+        n => writeln!(to, "{n} faults in {counts}")?,
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The `throng` command.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
 use throng_observe::heap::Counting;
 use throng_server::config::{Cli, Command, Config};
-use throng_server::log::Entries;
+use throng_server::log::{Entries, Lost};
 use throng_server::{check, manual, serve};
 use throng_types::{Error, Result};
 use tracing_subscriber::EnvFilter;
@@ -14,9 +14,15 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
+/// Of the server's log.
+static LOST: Lost = Lost::none();
+
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
-        .with_writer(|| Entries(std::io::stderr()))
+        .with_writer(|| Entries {
+            to: io::stderr(),
+            lost: &LOST,
+        })
         .with_env_filter(
             EnvFilter::try_from_env("THRONG_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
         )
@@ -33,8 +39,8 @@ fn main() -> ExitCode {
         Command::Man(args) => printed(manual::man(&args)),
     };
     ended.unwrap_or_else(|e| {
-        eprintln!("throng: {e}");
-        print_more(&e);
+        // Where standard error takes nothing, the exit status tells it alone.
+        let _ = tell(&e);
         ExitCode::FAILURE
     })
 }
@@ -44,10 +50,13 @@ fn printed(outcome: io::Result<()>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_more(e: &Error) {
+fn tell(e: &Error) -> io::Result<()> {
+    let mut to = io::stderr().lock();
+    writeln!(to, "throng: {e}")?;
     for (label, text) in [("detail", &e.fields().detail), ("hint", &e.fields().hint)] {
         if let Some(text) = text {
-            eprintln!("{label}: {text}");
+            writeln!(to, "{label}: {text}")?;
         }
     }
+    Ok(())
 }

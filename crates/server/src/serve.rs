@@ -2,7 +2,7 @@
 //! written.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,13 +138,17 @@ fn listen(
         let address = listeners.address()?;
         // Whoever reads the ready line may stop us the moment after.
         let mut signals = Signals::catch()?;
-        println!(
+        let ready = writeln!(
+            io::stdout(),
             "throng {} is ready on {address} with {} cores: psql -h {} -p {} -U postgres",
             env!("CARGO_PKG_VERSION"),
             config.cores.len(),
             address.ip(),
             address.port()
         );
+        if let Err(e) = ready {
+            tracing::warn!(error = %e, "standard output takes no line that the server is ready");
+        }
         let why = tokio::select! {
             _ = listeners.accept(&loops) => Some("listeners closed"),
             why = signals.until_stop(engine, config) => Some(why),

@@ -71,6 +71,13 @@ impl Home {
         options.open(self.log()).expect("a log file")
     }
 
+    /// As [`serve`](Home::serve), with its log on a disk that takes nothing.
+    pub fn serve_without_log(&self, args: &[&str]) -> Server {
+        let full = File::options().write(true).open("/dev/full");
+        self.spawn(throng(), args, full.expect("/dev/full"))
+            .expect("a ready line")
+    }
+
     /// As [`serve`](Home::serve), in a process that may have so many files open.
     pub fn serve_with_files(&self, limit: usize, args: &[&str]) -> Server {
         let mut command = Command::new("sh");

@@ -582,3 +582,22 @@ fn a_session_ends_with_its_client() {
     assert_eq!(other.run("select pg_try_advisory_lock(1)").value(), "t");
     home.assert_no_panic();
 }
+
+/// What goes wrong is told to the client, whether or not the log's disk takes it.
+#[test]
+fn a_log_that_cannot_be_written_ends_no_session() {
+    let home = Home::new();
+    let server = home.serve_without_log(&["--set", "log_statement=all"]);
+    let mut client = server.connect();
+    for statement in [
+        "select 1 / 0",
+        "select 1",
+        "do $$ begin raise log 'x'; end $$",
+    ] {
+        let answer = client.query(statement).expect("an answer");
+        assert!(!answer.closed(), "{statement}");
+    }
+    assert_eq!(client.query("select 1 / 0").expect("told").code(), "22012");
+    assert!(server.stop().success());
+    home.check();
+}
