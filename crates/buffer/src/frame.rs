@@ -326,13 +326,41 @@ impl Frames {
     /// are on their way while the frame's own line is waited for.
     #[inline]
     pub(crate) fn find_to_read(&self, page: PageId, near: usize) -> Option<FrameNo> {
-        self.table.find(page, &self.frames, |number| {
-            let words = self.words(number);
-            fetch_ahead(&words[0]);
-            if let Some(word) = words.get(near / 8) {
-                fetch_ahead(word);
-            }
-        })
+        self.table
+            .find(page, &self.frames, |number| self.fetch_page(number, near))
+    }
+
+    #[inline]
+    fn fetch_page(&self, number: FrameNo, near: usize) {
+        let words = self.words(number);
+        fetch_ahead(&words[0]);
+        if let Some(word) = words.get(near / 8) {
+            fetch_ahead(word);
+        }
+    }
+
+    /// The first step on the way to a page: what tells its frame is brought in.
+    #[inline]
+    pub(crate) fn fetch_bucket_ahead(&self, page: PageId) {
+        self.table.fetch_ahead(page);
+    }
+
+    /// The second one: its frame, its header and the bytes at `near`, if it is where it most likely
+    /// is.
+    #[inline]
+    pub(crate) fn fetch_page_ahead(&self, page: PageId, near: usize) {
+        if let Some(number) = self.table.guess(page) {
+            fetch_ahead(self.at(number));
+            self.fetch_page(number, near);
+        }
+    }
+
+    /// The word at `near` as it is now, or of another page that has taken the place: to guess by.
+    #[inline]
+    pub(crate) fn glance(&self, page: PageId, near: usize) -> Option<u64> {
+        let number = self.table.guess(page)?;
+        let word = self.words(number).get(near / 8)?;
+        Some(word.load(Ordering::Relaxed))
     }
 
     /// Puts a page into a free frame and the frame into the table, still latched exclusively.

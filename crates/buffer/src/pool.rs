@@ -356,6 +356,25 @@ impl PoolCore {
         }
     }
 
+    /// The first step on the way to a page that will be read soon: what tells where it is comes into
+    /// the core's cache while the caller goes on. These three look, and promise nothing.
+    #[inline]
+    pub fn fetch_bucket_ahead(&self, page: PageId) {
+        self.frames.fetch_bucket_ahead(page);
+    }
+
+    /// The second step: its header and the bytes at `near`.
+    #[inline]
+    pub fn fetch_page_ahead(&self, page: PageId, near: usize) {
+        self.frames.fetch_page_ahead(page, near);
+    }
+
+    /// The eight bytes around `near` as they may be, to guess by where to look next.
+    #[inline]
+    pub fn glance(&self, page: PageId, near: usize) -> Option<u64> {
+        self.frames.glance(page, near)
+    }
+
     /// The page with its latch held shared.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //! of buckets.
 
 use throng_sync::atomic::{AtomicU32, Ordering};
-use throng_sync::{CachePadded, Spinlock};
+use throng_sync::{CachePadded, Spinlock, fetch_ahead};
 use throng_types::PageId;
 
 use crate::frame::{Frame, FrameNo};
@@ -86,6 +86,18 @@ impl PageTable {
 
     fn stripe(&self, bucket: usize) -> &Spinlock<()> {
         &self.stripes[bucket & (self.stripes.len() - 1)]
+    }
+
+    /// Has the bucket of a page brought into the core's cache.
+    #[inline]
+    pub(crate) fn fetch_ahead(&self, page: PageId) {
+        fetch_ahead(&self.buckets[self.bucket(page)]);
+    }
+
+    /// The frame that most likely has the page: the first in its chain.
+    #[inline]
+    pub(crate) fn guess(&self, page: PageId) -> Option<FrameNo> {
+        linked(self.buckets[self.bucket(page)].load(Ordering::Relaxed))
     }
 
     /// `ahead` is told of each frame that it may be before that is looked at.

@@ -298,6 +298,33 @@ impl Heap {
         Ok(())
     }
 
+    /// Has rows that are read soon brought into the core's cache, where `roots` are read one after
+    /// the other from the first on. Four waits for memory lead to a row on a page of its own, one
+    /// after the other; so many rows are on their way at once, each some steps before the next.
+    #[inline]
+    pub fn fetch_ahead(&self, roots: &[Tid]) {
+        // How many rows before its turn what is fetched.
+        const ROW: usize = 4;
+        const PAGE: usize = 8;
+        const BUCKET: usize = 12;
+        let Some(row) = roots.get(ROW) else { return };
+        let page = self.page_id(row.block);
+        let at = page::slot_offset(row.slot.max(1));
+        if let Some(word) = self.pool.glance(page, at) {
+            let raw = (word >> (at % 8 * 8)) as u32;
+            if let Slot::Normal { off, .. } = Slot::decode(raw) {
+                self.pool.fetch_page_ahead(page, off.into());
+            }
+        }
+        if let Some(root) = roots.get(PAGE) {
+            let at = page::slot_offset(root.slot.max(1));
+            self.pool.fetch_page_ahead(self.page_id(root.block), at);
+        }
+        if let Some(root) = roots.get(BUCKET) {
+            self.pool.fetch_bucket_ahead(self.page_id(root.block));
+        }
+    }
+
     /// Appends the rows under some roots of one block, which are in order, that `vis` shows, in the
     /// order in which they lie there.
     pub fn read_rows(

@@ -428,6 +428,7 @@ impl Operator for IndexScanOp {
             while let Some(root) = self.tids.get(self.at) {
                 let heap = &self.decoder.table.heap;
                 let most = self.decoder.reach;
+                heap.fetch_ahead(&self.tids[self.at..]);
                 let found = follow::fetch(heap, *root, cx.env.snapshot, most, &mut self.bytes)?;
                 let is_found = matches!(found, Fetched::Version(_));
                 let shown = match found {
@@ -571,6 +572,7 @@ impl BitmapScanOp {
         self.batch.clear();
         self.row = 0;
         let heap = &self.scan.decoder.table.heap;
+        heap.fetch_ahead(left);
         heap.read_rows(&left[..of_page], cx.env.snapshot, &mut self.batch)?;
         self.at += of_page;
         Ok(())
