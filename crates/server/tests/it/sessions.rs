@@ -560,9 +560,8 @@ fn a_session_ends_with_its_client() {
         client.start(statement).expect("sent");
     }
     let mut patient = server.connect();
-    patient
-        .start("set client_connection_check_interval = 0; select pg_sleep(3)")
-        .expect("sent");
+    patient.run("set client_connection_check_interval = 0");
+    patient.start("select pg_sleep(3)").expect("sent");
     let began = Instant::now();
     let here = "select count(*) from pg_stat_activity where query like '%sleep(3)' \
                 and pid <> pg_backend_pid()";
