@@ -14,6 +14,7 @@ pub mod datetime;
 pub mod number;
 pub mod string;
 pub mod system;
+mod time_series;
 mod to_char;
 pub(crate) use system::acl::read_aclitem;
 pub mod context;
@@ -202,6 +203,11 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         functions: datetime::make::FUNCTIONS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: time_series::FUNCTIONS,
+        aggregates: time_series::AGGREGATES,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

@@ -102,7 +102,7 @@ impl Zone {
         match self {
             Zone::Fixed { east, .. } => *east,
             Zone::Abbreviated(tz, name) => abbreviated_east(*tz, name, utc),
-            Zone::Named(Tz::UTC) => 0,
+            Zone::Named(Tz::UTC | Tz::GMT) => 0,
             Zone::Named(tz) => tz
                 .offset_from_utc_datetime(&naive(utc))
                 .fix()
@@ -145,7 +145,7 @@ impl Zone {
     pub fn east_of_local(&self, local: i64) -> i32 {
         let tz = match self {
             Zone::Fixed { east, .. } => return *east,
-            Zone::Named(Tz::UTC) => return 0,
+            Zone::Named(Tz::UTC | Tz::GMT) => return 0,
             // The moment by the zone's own clock decides.
             Zone::Abbreviated(tz, _) => return self.east_at(Zone::Named(*tz).to_utc(local)),
             Zone::Named(tz) => tz,

@@ -52,6 +52,10 @@ pub enum AggState {
     /// Values behind each other, each with what separates it from the one before.
     Joined(Joined),
     Items(Vec<Datum>),
+    /// A value and what it was chosen by.
+    Chosen(Box<(Datum, Datum)>),
+    /// How many there are of each kind.
+    Counts(Vec<i32>),
 }
 
 /// Values behind each other, each after its own separator, the first one's too: so two such

@@ -386,7 +386,7 @@ fn bucket(
         .map_err(|_| integer_out_of_range())?
         .into())
 }
-fn width_bucket_float8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+pub(in crate::func) fn width_bucket_float8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (x, low, high) = (float(&args[0]), float(&args[1]), float(&args[2]));
     if x.is_nan() || low.is_nan() || high.is_nan() {
         return Err(bucket_error("operand, lower bound, and upper bound cannot be NaN").into());
