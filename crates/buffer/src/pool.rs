@@ -356,8 +356,8 @@ impl PoolCore {
         }
     }
 
-    /// The first step on the way to a page that will be read soon: what tells where it is comes into
-    /// the core's cache while the caller goes on. These three look, and promise nothing.
+    /// The first step on the way to a page that will be read soon: what tells where it is comes
+    /// into the core's cache while the caller goes on. These three look, and promise nothing.
     #[inline]
     pub fn fetch_bucket_ahead(&self, page: PageId) {
         self.frames.fetch_bucket_ahead(page);

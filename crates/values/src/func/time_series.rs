@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `time_bucket(width, time, …)` | the beginning of the bucket of so wide a span |
 //! | `first(value, time)`, `last(value, time)` | the value at the earliest, the latest time |
-//! | `histogram(value, low, high, n)` | how many values lie below, in each of `n` parts, and above |
+//! | `histogram(value, low, high, n)` | how many values are below, in each of `n` parts, above |
 //!
 //! Buckets are counted from the origin: Monday, 2000-01-03, or January 2000 where the width is
 //! months, unless another is given. An offset moves all of them.

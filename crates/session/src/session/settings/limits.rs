@@ -5,8 +5,8 @@
 //! transaction_timeout   the transaction's first statement ───► its end          25P04, the session ends
 //! idle_…_timeout        ReadyForQuery ───────► the next message                  25P03, 57P05, the session ends
 //! ```
-//! `client_connection_check_interval` is how often it is looked, while a statement runs, whether its
-//! client has left (08006, the session ends).
+//! `client_connection_check_interval` is how often it is looked, while a statement runs, whether
+//! its client has left (08006, the session ends).
 
 use std::task::Poll;
 use std::time::{Duration, Instant};
