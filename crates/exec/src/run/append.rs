@@ -1,7 +1,7 @@
 //! The rows of several tables, one table after another; tables that cannot have any are passed
 //! over.
 
-use throng_plan::{Append, prune};
+use throng_plan::{Append, AppendInput, prune};
 
 use super::build::operator;
 use super::eval::eval;
@@ -34,10 +34,9 @@ impl AppendOp {
 /// Which inputs can have rows, for the values as they are now.
 pub fn kept_inputs(node: &Append, cx: &mut Cx) -> Step<Vec<bool>> {
     let inputs = &node.inputs;
-    if let Some((rel, _)) = cx.recheck
-        && inputs.iter().any(|input| input.rel == rel)
-    {
-        return Ok(inputs.iter().map(|input| input.rel == rel).collect());
+    let is_meant = |input: &AppendInput| cx.only_version(input.rel).is_some();
+    if inputs.iter().any(is_meant) {
+        return Ok(inputs.iter().map(is_meant).collect());
     }
     let Some(pruning) = &node.pruning else {
         return Ok(vec![true; inputs.len()]);

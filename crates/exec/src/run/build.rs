@@ -1,5 +1,6 @@
 //! From a plan to its operators.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use throng_types::{Datum, Error, Result, Tid, stack};
 
 use super::aggregate::AggregateOp;
 use super::append::AppendOp;
-use super::context::{Cx, Env, Memory, NodeCounters};
+use super::context::{Cx, Env, Memory, NodeCounters, Recheck};
 use super::distinct::Distinct;
 use super::function::{FunctionScanOp, ProjectSetOp};
 use super::join::{HashJoinOp, NestedLoopJoin};
@@ -45,8 +46,8 @@ pub struct Execution {
     prepared: bool,
     /// Who runs the parts that are the analytics pool's.
     pool: Option<Arc<Pool>>,
-    /// The one row that it is run again for; see [`recheck`](Self::recheck).
-    recheck: Option<(RelId, Tid)>,
+    /// The rows that it is run again for; see [`recheck`](Self::recheck).
+    recheck: Option<Recheck>,
     /// Room for the rows it gives, while nobody has it.
     room: Row,
 }
@@ -218,7 +219,7 @@ impl Execution {
             return Err(Error::unsupported("data-modifying WITH here").into());
         }
         let mut cx = Cx::new(env, &mut self.memory);
-        cx.recheck = self.recheck;
+        cx.recheck.clone_from(&self.recheck);
         if !self.prepared {
             let is_write = |slot: usize| {
                 let mut writes = plan.writes.iter().chain(&plan.late_writes);
@@ -299,7 +300,7 @@ impl Execution {
         Execution {
             stage: self.stage,
             written: self.written.clone(),
-            recheck: Some((rel, tid)),
+            recheck: Some(Rc::new([(rel, Some(tid))])),
             ..Execution::new(self.plan.clone(), work_mem)
         }
     }

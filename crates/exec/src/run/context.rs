@@ -1,5 +1,6 @@
 //! What operators work with: the statement's view of the data, its parameters, its time and memory.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use throng_bind::expr::RelId;
@@ -173,12 +174,18 @@ pub struct Cx<'a> {
     pub items: &'a mut ItemTables,
     /// Operands of the CASE expressions being evaluated.
     pub case_operands: Vec<Datum>,
-    /// One table's row that changed since the snapshot: its scan gives just this version.
-    pub recheck: Option<(RelId, Tid)>,
+    /// The rows that a [re-check](Recheck) is about.
+    pub recheck: Option<Recheck>,
     used: &'a mut usize,
     limit: usize,
     turn: &'a mut Turn,
 }
+
+/// A row of a result that is asked for again, because a table's row of which it is made has a newer
+/// version than the statement's snapshot shows. Each of these tables gives just the version named,
+/// or no row, as on the side of an outer join that found none: what was locked for the row stays
+/// what it is made of. PostgreSQL calls it `EvalPlanQual`.
+pub type Recheck = Rc<[(RelId, Option<Tid>)]>;
 
 impl<'a> Cx<'a> {
     pub fn new(env: Env<'a>, memory: &'a mut Memory) -> Cx<'a> {
@@ -202,6 +209,14 @@ impl<'a> Cx<'a> {
             limit: memory.limit,
             turn: &mut memory.turn,
         }
+    }
+
+    /// The only version that a table is to give, where a re-check says so: none, or one.
+    #[inline]
+    pub fn only_version(&self, rel: RelId) -> Option<Option<Tid>> {
+        let versions = self.recheck.as_ref()?;
+        let named = versions.iter().find(|(of, _)| *of == rel);
+        named.map(|(_, version)| *version)
     }
 
     /// To be called for every row looked at: gives the core back when the slice is over, and

@@ -1,12 +1,15 @@
 //! FOR UPDATE and its kin.
 //!
 //! ```text
-//! row from input ─► Suspension::Lock ─► session waits ─► Locked::Done ─────► row goes up
-//!                                                 ├ Gone, Skipped ───► next row
-//!                                                 └ Changed(tid) ────► re-check: the input is run again with this
-//!                                                                      table giving just that version; a row that
-//!                                                                      still qualifies is locked in its turn
+//! row from input ─► Suspension::Lock, for each of its tables' rows in turn ─► session waits
+//!      Done           the next one
+//!      Gone, Skipped  the next row from input
+//!      Changed        the newer version is locked and noted; the next one
+//! all locked ─► row goes up, or, where one has changed, what the input makes of these versions
 //! ```
+//! Only when all are locked is the input asked again: of versions that can change no more. Were it
+//! asked after each, two rows that another transaction has changed would take turns for ever, the
+//! one looked for as it was while the other is asked for as it is.
 
 use std::sync::Arc;
 
@@ -18,13 +21,14 @@ use throng_plan::LockTarget;
 use throng_plan::Plan;
 use throng_types::{Datum, Error, Tid};
 
+use super::context::Recheck;
 use super::{BoxOperator, Cx, LockRequest, Operator, Row, Step, Suspension, build, empty};
 
 /// What came of a request to lock a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locked {
     Done,
-    /// The row has a newer version.
+    /// The row has a newer version, which is locked.
     Changed(Tid),
     /// The row was deleted.
     Gone,
@@ -48,14 +52,10 @@ pub struct LockRowsOp {
     row: Row,
     /// The target to lock next for the row in hand; None when there is no row in hand.
     target: Option<usize>,
-    recheck: Option<Recheck>,
-}
-
-/// The input, run again for one row that changed.
-struct Recheck {
-    operator: BoxOperator,
-    rel: RelId,
-    tid: Tid,
+    /// A version that is locked is newer than what the row in hand was made of.
+    changed: bool,
+    /// The input, run again for the versions that are locked.
+    again: Option<(BoxOperator, Recheck)>,
 }
 
 impl LockRowsOp {
@@ -70,23 +70,53 @@ impl LockRowsOp {
             input,
             row: Row::new(),
             target: None,
-            recheck: None,
+            changed: false,
+            again: None,
         }
     }
 
-    /// Runs the re-check; afterwards the row in hand is the new version, or there is none.
-    fn recheck(&mut self, cx: &mut Cx) -> Step<()> {
-        let Some(recheck) = &mut self.recheck else {
-            return Ok(());
-        };
-        let outside = cx.recheck.replace((recheck.rel, recheck.tid));
-        let found = recheck.operator.next(cx, &mut self.row);
-        cx.recheck = outside;
-        // Locks start over: with a join, the other tables' rows may be others now.
-        self.target = if found? { Some(0) } else { None };
-        self.recheck = None;
-        Ok(())
+    /// The versions that are locked for the row in hand.
+    fn locked(&self) -> Recheck {
+        let mut versions = Vec::new();
+        for target in self.targets {
+            match self.row[target.tid as usize] {
+                Datum::Tid(tid) => versions.push((table_of(target, &self.row).0, Some(tid))),
+                _ => versions.extend(tables_of(target).map(|rel| (rel, None))),
+            }
+        }
+        versions.into()
     }
+
+    /// Makes the row in hand of the versions that are locked; false where it is none any more.
+    fn make_again(&mut self, cx: &mut Cx) -> Step<bool> {
+        if self.again.is_none() {
+            let operator = build::operator(self.input_plan, cx)?;
+            self.again = Some((operator, self.locked()));
+        }
+        let Some((operator, versions)) = &mut self.again else {
+            return Ok(false);
+        };
+        let outside = cx.recheck.replace(versions.clone());
+        let found = operator.next(cx, &mut self.row);
+        cx.recheck = outside;
+        let found = found?;
+        self.let_go();
+        Ok(found)
+    }
+
+    /// There is no row in hand.
+    fn let_go(&mut self) {
+        self.target = None;
+        self.changed = false;
+        self.again = None;
+    }
+}
+
+/// The entries of the tables that a row to lock may be of.
+fn tables_of(target: &LockTarget) -> impl Iterator<Item = RelId> {
+    let members = target.family.iter().flat_map(|(_, members)| members);
+    let members = members.map(|(rel, _)| *rel);
+    std::iter::once(target.rel).chain(members)
 }
 
 /// The table that a row to lock is of, and its entry.
@@ -111,13 +141,12 @@ impl Operator for LockRowsOp {
                 self.target = Some(0);
                 continue;
             };
-            if self.recheck.is_some() {
-                self.recheck(cx)?;
-                continue;
-            }
             let Some(target) = self.targets.get(at) else {
+                if self.changed && !self.make_again(cx)? {
+                    continue;
+                }
                 std::mem::swap(row, &mut self.row);
-                self.target = None;
+                self.let_go();
                 return Ok(true);
             };
             let tid = match &self.row[target.tid as usize] {
@@ -139,11 +168,11 @@ impl Operator for LockRowsOp {
                     }));
                 }
                 Some(Locked::Done) => self.target = Some(at + 1),
-                Some(Locked::Gone | Locked::Skipped) => self.target = None,
-                Some(Locked::Changed(tid)) => {
-                    let operator = build::operator(self.input_plan, cx)?;
-                    let rel = table_of(target, &self.row).0;
-                    self.recheck = Some(Recheck { operator, rel, tid });
+                Some(Locked::Gone | Locked::Skipped) => self.let_go(),
+                Some(Locked::Changed(newest)) => {
+                    self.row[target.tid as usize] = Datum::Tid(newest);
+                    self.changed = true;
+                    self.target = Some(at + 1);
                 }
             }
         }
@@ -151,14 +180,12 @@ impl Operator for LockRowsOp {
 
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
-        self.target = None;
-        self.recheck = None;
+        self.let_go();
     }
 
     fn reset(&mut self) -> bool {
         empty(&mut self.row);
-        self.target = None;
-        self.recheck = None;
+        self.let_go();
         self.input.reset()
     }
 }

@@ -162,14 +162,14 @@ impl Decoder {
     }
 }
 
-/// The one version that a re-check is about, given once if the scan's conditions still hold for it.
+/// The only version that a re-check lets a scan give, once, if the scan's conditions hold for it.
 #[derive(Default)]
-struct Recheck {
+struct OnlyVersion {
     done: bool,
     bytes: Vec<u8>,
 }
 
-impl Recheck {
+impl OnlyVersion {
     fn next(
         &mut self,
         tid: Tid,
@@ -214,7 +214,7 @@ pub struct SeqScanOp {
     taken: Option<Taken>,
     /// What chooses them where no seed was given.
     seed: u32,
-    recheck: Recheck,
+    only: OnlyVersion,
 }
 
 impl SeqScanOp {
@@ -233,7 +233,7 @@ impl SeqScanOp {
                 Some(_) => rand::random(),
                 None => 0,
             },
-            recheck: Recheck::default(),
+            only: OnlyVersion::default(),
         }
     }
 
@@ -287,10 +287,12 @@ impl SeqScanOp {
 
 impl Operator for SeqScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        if let Some((_, tid)) = cx.recheck.filter(|(rel, _)| *rel == self.plan.rel) {
-            return match self.is_meant(tid, cx)? {
-                true => self.recheck.next(tid, &mut self.decoder, None, cx, row),
-                false => Ok(false),
+        if let Some(version) = cx.only_version(self.plan.rel) {
+            return match version {
+                Some(tid) if self.is_meant(tid, cx)? => {
+                    self.only.next(tid, &mut self.decoder, None, cx, row)
+                }
+                _ => Ok(false),
             };
         }
         loop {
@@ -340,7 +342,7 @@ impl Operator for SeqScanOp {
         self.block = 0;
         self.end = None;
         self.place = None;
-        self.recheck = Recheck::default();
+        self.only = OnlyVersion::default();
     }
 }
 

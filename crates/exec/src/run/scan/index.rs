@@ -10,7 +10,7 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Datum, Error, Oid, Tid};
 
-use super::{Cx, Decoder, Found, Index, Operator, Recheck, Row, Step, Table, eval, follow};
+use super::{Cx, Decoder, Found, Index, OnlyVersion, Operator, Row, Step, Table, eval, follow};
 use crate::run::BoxOperator;
 use crate::run::dead_rows::DeadRows;
 
@@ -45,7 +45,7 @@ pub struct IndexScanOp {
     /// Those of the entries in hand whose rows were found dead.
     dead: DeadRows,
     bytes: Vec<u8>,
-    recheck: Recheck,
+    only: OnlyVersion,
 }
 
 impl IndexScanOp {
@@ -64,7 +64,7 @@ impl IndexScanOp {
             at: 0,
             dead: DeadRows::default(),
             bytes: Vec::new(),
-            recheck: Recheck::default(),
+            only: OnlyVersion::default(),
         }
     }
 
@@ -418,11 +418,12 @@ impl KeyEnds {
 
 impl Operator for IndexScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        if let Some((_, tid)) = cx.recheck.filter(|(rel, _)| *rel == self.plan.rel) {
+        if let Some(version) = cx.only_version(self.plan.rel) {
             let condition = self.plan.condition.as_ref();
-            return self
-                .recheck
-                .next(tid, &mut self.decoder, condition, cx, row);
+            return match version {
+                Some(tid) => self.only.next(tid, &mut self.decoder, condition, cx, row),
+                None => Ok(false),
+            };
         }
         loop {
             while let Some(root) = self.tids.get(self.at) {
@@ -472,7 +473,7 @@ impl Operator for IndexScanOp {
         self.tids.clear();
         self.at = 0;
         self.dead.forget();
-        self.recheck = Recheck::default();
+        self.only = OnlyVersion::default();
     }
 
     fn reset(&mut self) -> bool {
@@ -483,7 +484,7 @@ impl Operator for IndexScanOp {
         self.reading = false;
         self.at = 0;
         self.dead.forget();
-        self.recheck = Recheck::default();
+        self.only = OnlyVersion::default();
         self.decoder.reset();
         self.bytes.clear();
         self.bytes.shrink_to(PAGE_SIZE);
@@ -582,7 +583,7 @@ impl BitmapScanOp {
 impl Operator for BitmapScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         let rel = self.scan.plan.rel;
-        if cx.recheck.is_some_and(|(of, _)| of == rel) {
+        if cx.only_version(rel).is_some() {
             return self.scan.next(cx, row);
         }
         if self.scan.leaves.is_none() || cx.env.snapshot.reads().is_some() {

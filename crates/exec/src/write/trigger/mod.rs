@@ -19,14 +19,14 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_access::{RowLockMode, TxContext};
+use throng_access::{Heap, RowLockMode, TxContext};
 use throng_bind::binder::{self, BodyResult};
 use throng_bind::expr::Expr;
 use throng_buffer::retry;
 use throng_catalog::{Enabled, RoutineDef, TableDef, TriggerDef, fires};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_to_change};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, Tid, oid};
+use throng_types::{Cid, Datum, Error, Oid, Result, Tid, oid};
 use throng_values::func::RelColumn;
 
 pub use queue::Queue;
@@ -590,10 +590,11 @@ pub async fn changed_by_function(
     is_delete: bool,
     cx: &Context<'_>,
 ) -> Result<()> {
-    let mut bytes = Vec::new();
     let heap = &target.table.heap;
-    let header = retry(|| heap.read_version(at.tid, &mut bytes)).await?;
-    if header.is_none_or(|h| !cx.txn.is_mine(h.xmax) || h.cmax <= cx.txn.cid()) {
+    let Some(command) = changed_by_own_command(heap, at, cx).await? else {
+        return Ok(());
+    };
+    if command <= cx.txn.cid() {
         return Ok(());
     }
     let message = match is_delete {
@@ -607,6 +608,26 @@ pub async fn changed_by_function(
     Err(Error::new(state::TRIGGERED_DATA_CHANGE_VIOLATION, message).hint(
         "Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.",
     ))
+}
+
+/// The command of this transaction that has changed the version at `at`; where others had done so
+/// first, the last one that has changed what they made of it.
+async fn changed_by_own_command(heap: &Heap, at: RowRef, cx: &Context<'_>) -> Result<Option<Cid>> {
+    let (mut tid, mut command) = (at.tid, None);
+    let mut bytes = Vec::new();
+    while let Some(header) = retry(|| heap.read_version(tid, &mut bytes)).await? {
+        if cx.txn.is_mine(header.xmax) {
+            command = Some(header.cmax);
+            if tid == at.tid {
+                break;
+            }
+        }
+        if header.next == Tid::NONE || header.next == tid {
+            break;
+        }
+        tid = header.next;
+    }
+    Ok(command)
 }
 
 /// A trigger of a table by its oid.
