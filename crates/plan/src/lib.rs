@@ -40,6 +40,7 @@ mod present;
 pub mod prune;
 mod pullup;
 mod pushdown;
+mod row_source;
 pub mod sample;
 mod select;
 mod selectivity;
@@ -369,7 +370,7 @@ impl Planner<'_> {
                 needed.entry(var.rel).or_default().insert(var.column);
             });
         }
-        let whole = kinds.into_iter().filter_map(|kind| match kind {
+        let whole = kinds.iter().filter_map(|kind| match kind {
             QueryKind::Update(update) => Some((update.rel, &update.table, update.only)),
             QueryKind::Delete(delete) => Some((delete.rel, &delete.table, delete.only)),
             QueryKind::Merge(merge) => Some((merge.rel, &merge.table, merge.only)),
@@ -386,7 +387,20 @@ impl Planner<'_> {
                 set.insert(throng_bind::expr::system::CTID);
             }
         }
+        let mut sources = Vec::new();
+        for kind in kinds {
+            let from = match kind {
+                QueryKind::Update(update) => &update.from,
+                QueryKind::Delete(delete) => &delete.from,
+                _ => continue,
+            };
+            let tables = row_source::tables_in(from).into_iter();
+            sources.extend(tables.map(|(rel, table, only)| (rel, table.clone(), only)));
+        }
         self.needed = needed;
+        for (rel, table, only) in sources {
+            self.need_row_source(rel, &table, only);
+        }
     }
 
     fn needed_columns(&self, rel: RelId) -> Vec<i16> {

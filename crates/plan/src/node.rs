@@ -292,6 +292,8 @@ pub enum Node {
     LockRows {
         input: Box<Plan>,
         rows: Vec<LockTarget>,
+        /// The other tables of the row, whose rows are not locked.
+        others: Vec<RowSource>,
     },
     /// Keeps its rows so that it can be read again cheaply.
     Materialize {
@@ -607,17 +609,23 @@ pub enum AggStrategy {
     Sorted,
 }
 
+/// Where the input row tells which row of a table it is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LockTarget {
+pub struct RowSource {
     pub rel: RelId,
     pub table: Arc<TableDef>,
     /// Where the input row has the row's ctid.
     pub tid: u32,
-    pub strength: RowLockStrength,
-    pub wait: LockWait,
     /// Of a table with children: where the input row has the oid of the row's table, and the tables
     /// with their entries.
     pub family: Option<(u32, Vec<TableEntry>)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockTarget {
+    pub source: RowSource,
+    pub strength: RowLockStrength,
+    pub wait: LockWait,
 }
 
 /// A table under the entry that it is read by.
@@ -675,6 +683,8 @@ pub struct UpdateNode {
     pub input: Plan,
     /// Where the input row has the old row's ctid.
     pub tid: u32,
+    /// The tables of FROM.
+    pub others: Vec<RowSource>,
     /// Where it has the old row's columns, by attribute number - 1 (dropped ones too).
     pub old: Vec<u32>,
     /// Attribute numbers and new values.
@@ -697,6 +707,8 @@ pub struct DeleteNode {
     pub table: Arc<TableDef>,
     pub input: Plan,
     pub tid: u32,
+    /// The tables of USING.
+    pub others: Vec<RowSource>,
     /// Where the input row has the old row's columns, by attribute number - 1.
     pub old: Vec<u32>,
     pub returning: Vec<Expr>,

@@ -11,6 +11,7 @@ use throng_types::{Result, SqlType, interrupt, oid, stack};
 use super::access::Wanted;
 use super::cost;
 use super::grouping::Grouped;
+use super::row_source::{Source, tables_in};
 use super::window::sort_ranks;
 use super::{
     Append, AppendInput, Built, Columns, Cost, LockTarget, Node, OrderedBy, OutputColumn, Planner,
@@ -182,13 +183,12 @@ impl Planner<'_> {
     }
 
     fn select(&mut self, query: &Query, select: &Select) -> Result<Built> {
-        for lock in &query.locks {
-            let needed = self.needed.entry(lock.rel).or_default();
-            needed.insert(system::CTID);
-            if self.locked_family(select, lock).is_some() {
-                let needed = self.needed.entry(lock.rel).or_default();
-                needed.insert(system::TABLEOID);
-            }
+        let sources = match query.locks.is_empty() {
+            true => Vec::new(),
+            false => tables_in(&select.from),
+        };
+        for (rel, table, only) in &sources {
+            self.need_row_source(*rel, table, *only);
         }
         let mut conditions = Vec::new();
         if let Some(filter) = &select.filter {
@@ -267,35 +267,24 @@ impl Planner<'_> {
             .into_iter()
             .map(|expr| place(&mut exprs, expr))
             .collect();
-        let tids: Vec<usize> = query
-            .locks
-            .iter()
-            .map(|lock| {
-                let ty = SqlType::plain(oid::TID);
-                place(
-                    &mut exprs,
-                    Expr::Var(Var {
-                        rel: lock.rel,
-                        column: system::CTID,
-                        ty,
-                    }),
-                )
-            })
-            .collect();
-
-        let oids: Vec<Option<usize>> = query
-            .locks
-            .iter()
-            .map(|lock| {
-                self.locked_family(select, lock)?;
-                let var = Var {
-                    rel: lock.rel,
-                    column: system::TABLEOID,
-                    ty: SqlType::plain(oid::OID),
-                };
-                Some(place(&mut exprs, Expr::Var(var)))
-            })
-            .collect();
+        let mut told = Vec::new();
+        for source in sources {
+            let (rel, table, only) = source;
+            let mut slot = |column, ty| {
+                let ty = SqlType::plain(ty);
+                let is_there = built.columns.get(rel, column).is_some();
+                is_there.then(|| place(&mut exprs, Expr::Var(Var { rel, column, ty })) as u32)
+            };
+            // A join that nobody needs is not made.
+            let Some(tid) = slot(system::CTID, oid::TID) else {
+                continue;
+            };
+            let tableoid = match !only && self.has_kin(table) {
+                true => slot(system::TABLEOID, oid::OID),
+                false => None,
+            };
+            told.push((source, tid, tableoid));
+        }
 
         let Built { plan, columns, .. } = built;
         let mut plan = self.targets(plan, exprs, &columns)?;
@@ -338,7 +327,7 @@ impl Planner<'_> {
         }
         plan = built.plan;
         if !query.locks.is_empty() {
-            plan = self.lock_rows(plan, select, &query.locks, &tids, &oids)?;
+            plan = self.lock_rows(plan, &query.locks, told)?;
         }
         let ties = sort_keys(&plan);
         let built = self.limit(
@@ -535,59 +524,41 @@ impl Planner<'_> {
         })
     }
 
+    /// `sources`: which tables' rows the input's are made of, and where they tell it.
     fn lock_rows(
         &mut self,
         input: super::Plan,
-        select: &Select,
         locks: &[RowLock],
-        tids: &[usize],
-        oids: &[Option<usize>],
+        sources: Vec<(Source<'_>, u32, Option<u32>)>,
     ) -> Result<super::Plan> {
-        let mut rows = Vec::new();
-        for ((lock, tid), tableoid) in locks.iter().zip(tids).zip(oids) {
-            let found = select.from.iter().find_map(|item| find_table(item, lock));
-            let Some((table, _)) = found else {
+        let (mut rows, mut others) = (Vec::new(), Vec::new());
+        for (source, tid, tableoid) in sources {
+            let lock = locks.iter().find(|lock| lock.rel == source.0);
+            let Some(lock) = lock else {
+                others.push(self.row_source(source, tid, tableoid, TableLock::AccessShare)?);
                 continue;
             };
-            self.lock(table.oid, TableLock::RowShare);
+            self.lock(source.1.oid, TableLock::RowShare);
             self.row_lock.get_or_insert(lock.strength);
-            let mut family = None;
-            if let Some(tableoid) = tableoid {
-                let mut members = Vec::new();
-                for (place, kin) in self.read_kin(lock.rel, &table)? {
-                    self.lock_leaf(lock.rel, place, kin.table.oid, TableLock::RowShare);
-                    members.push((kin.rel, kin.table));
-                }
-                family = Some((*tableoid as u32, members));
-            }
             rows.push(LockTarget {
-                rel: lock.rel,
-                table,
-                tid: *tid as u32,
+                source: self.row_source(source, tid, tableoid, TableLock::RowShare)?,
                 strength: lock.strength,
                 wait: lock.wait,
-                family,
             });
         }
+        // In the order in which the clauses name them.
+        let place = |row: &LockTarget| locks.iter().position(|lock| lock.rel == row.source.rel);
+        rows.sort_by_key(place);
         let (types, cost) = (input.types.clone(), input.cost);
         Ok(self.node(
             Node::LockRows {
                 input: Box::new(input),
                 rows,
+                others,
             },
             types,
             cost,
         ))
-    }
-
-    /// The table that a lock is on, where it has children that are read with it.
-    fn locked_family(
-        &self,
-        select: &Select,
-        lock: &RowLock,
-    ) -> Option<std::sync::Arc<throng_catalog::TableDef>> {
-        let (table, only) = select.from.iter().find_map(|item| find_table(item, lock))?;
-        (!only && self.has_kin(&table)).then_some(table)
     }
 }
 
@@ -636,22 +607,6 @@ fn table_of(item: &FromItem, wanted: throng_bind::expr::RelId) -> Option<throng_
         FromItem::Rel(_) => None,
         FromItem::Join { left, right, .. } => {
             table_of(left, wanted).or_else(|| table_of(right, wanted))
-        }
-    }
-}
-
-fn find_table(
-    item: &FromItem,
-    lock: &RowLock,
-) -> Option<(std::sync::Arc<throng_catalog::TableDef>, bool)> {
-    match item {
-        FromItem::Rel(rel) if rel.id == lock.rel => match &rel.kind {
-            RelKind::Table(table) => Some((table.clone(), rel.only)),
-            _ => None,
-        },
-        FromItem::Rel(_) => None,
-        FromItem::Join { left, right, .. } => {
-            find_table(left, lock).or_else(|| find_table(right, lock))
         }
     }
 }

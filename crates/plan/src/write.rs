@@ -215,7 +215,7 @@ impl Planner<'_> {
         table: &Arc<TableDef>,
         rel: RelId,
         only: bool,
-        from: Vec<FromItem>,
+        from: &[FromItem],
         filter: Option<Expr>,
     ) -> Result<super::Built> {
         self.lock(table.oid, TableLock::RowExclusive);
@@ -226,7 +226,7 @@ impl Planner<'_> {
         }
         if !table.has_rows() {
             // A view whose triggers act instead: its rows are the first item.
-            return self.from(&from, conditions, &Wanted::default());
+            return self.from(from, conditions, &Wanted::default());
         }
         if from.is_empty()
             && !conditions
@@ -245,7 +245,7 @@ impl Planner<'_> {
             };
         }
         let mut items = vec![FromItem::of_table(table, rel, None, only)];
-        items.extend(from);
+        items.extend_from_slice(from);
         self.from(&items, conditions, &Wanted::default())
     }
 
@@ -361,7 +361,8 @@ impl Planner<'_> {
             current_of,
         } = update;
         self.stand_on(current_of, &table)?;
-        let input = self.target_rows(&table, rel, only, from, filter)?;
+        let input = self.target_rows(&table, rel, only, &from, filter)?;
+        let others = self.row_sources(&from, &input.columns)?;
         let family = self.target_family(&table, rel, only, &input.columns)?;
         let routing = match only && table.is_partitioned() {
             true => None,
@@ -387,6 +388,7 @@ impl Planner<'_> {
             table,
             input: input.plan,
             tid,
+            others,
             old,
             set,
             generated,
@@ -413,7 +415,8 @@ impl Planner<'_> {
             current_of,
         } = delete;
         self.stand_on(current_of, &table)?;
-        let input = self.target_rows(&table, rel, only, from, filter)?;
+        let input = self.target_rows(&table, rel, only, &from, filter)?;
+        let others = self.row_sources(&from, &input.columns)?;
         let family = self.target_family(&table, rel, only, &input.columns)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let (returning, output) = self.returning(&returning, &input.columns, &table, &[rel])?;
@@ -424,6 +427,7 @@ impl Planner<'_> {
             table,
             input: input.plan,
             tid,
+            others,
             old,
             returning,
             family,

@@ -1,6 +1,5 @@
 //! From a plan to its operators.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -295,12 +294,12 @@ impl Execution {
         Ok(())
     }
 
-    /// The same input for one row of `rel` that has changed to the version `tid`.
-    pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> Execution {
+    /// The same input for a row of which a table's row has changed.
+    pub fn recheck(&self, versions: Recheck, work_mem: usize) -> Execution {
         Execution {
             stage: self.stage,
             written: self.written.clone(),
-            recheck: Some(Rc::new([(rel, Some(tid))])),
+            recheck: Some(versions),
             ..Execution::new(self.plan.clone(), work_mem)
         }
     }
@@ -466,7 +465,11 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             Box::new(SetOperation::new(*op, *all, &plan.types, left, right))
         }
         Node::Append(append) => Box::new(AppendOp::new(append)),
-        Node::LockRows { input, rows } => Box::new(LockRowsOp::new(input, rows, child(input, cx)?)),
+        Node::LockRows {
+            input,
+            rows,
+            others,
+        } => Box::new(LockRowsOp::new(input, rows, others, child(input, cx)?)),
         Node::Materialize { input } => {
             let depends = depends_on_outer(input);
             Box::new(Materialize::new(child(input, cx)?, depends))

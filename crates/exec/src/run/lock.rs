@@ -17,8 +17,7 @@ use throng_access::RowLockMode;
 use throng_bind::expr::RelId;
 use throng_bind::query::RowLockStrength;
 use throng_catalog::TableDef;
-use throng_plan::LockTarget;
-use throng_plan::Plan;
+use throng_plan::{LockTarget, Plan, RowSource};
 use throng_types::{Datum, Error, Tid};
 
 use super::context::Recheck;
@@ -48,6 +47,7 @@ pub fn mode_of(strength: RowLockStrength) -> RowLockMode {
 pub struct LockRowsOp {
     input_plan: &'static Plan,
     targets: &'static [LockTarget],
+    others: &'static [RowSource],
     input: BoxOperator,
     row: Row,
     /// The target to lock next for the row in hand; None when there is no row in hand.
@@ -62,11 +62,13 @@ impl LockRowsOp {
     pub fn new(
         input_plan: &'static Plan,
         targets: &'static [LockTarget],
+        others: &'static [RowSource],
         input: BoxOperator,
     ) -> LockRowsOp {
         LockRowsOp {
             input_plan,
             targets,
+            others,
             input,
             row: Row::new(),
             target: None,
@@ -75,14 +77,12 @@ impl LockRowsOp {
         }
     }
 
-    /// The versions that are locked for the row in hand.
-    fn locked(&self) -> Recheck {
+    /// The versions that are locked for the row in hand, and those that it is made of besides.
+    fn versions(&self) -> Recheck {
+        let locked = self.targets.iter().map(|target| &target.source);
         let mut versions = Vec::new();
-        for target in self.targets {
-            match self.row[target.tid as usize] {
-                Datum::Tid(tid) => versions.push((table_of(target, &self.row).0, Some(tid))),
-                _ => versions.extend(tables_of(target).map(|rel| (rel, None))),
-            }
+        for source in locked.chain(self.others) {
+            add_versions(source, &self.row, &mut versions);
         }
         versions.into()
     }
@@ -91,7 +91,7 @@ impl LockRowsOp {
     fn make_again(&mut self, cx: &mut Cx) -> Step<bool> {
         if self.again.is_none() {
             let operator = build::operator(self.input_plan, cx)?;
-            self.again = Some((operator, self.locked()));
+            self.again = Some((operator, self.versions()));
         }
         let Some((operator, versions)) = &mut self.again else {
             return Ok(false);
@@ -112,23 +112,28 @@ impl LockRowsOp {
     }
 }
 
-/// The entries of the tables that a row to lock may be of.
-fn tables_of(target: &LockTarget) -> impl Iterator<Item = RelId> {
-    let members = target.family.iter().flat_map(|(_, members)| members);
-    let members = members.map(|(rel, _)| *rel);
-    std::iter::once(target.rel).chain(members)
-}
-
-/// The table that a row to lock is of, and its entry.
-fn table_of<'t>(target: &'t LockTarget, row: &[Datum]) -> (RelId, &'t TableDef) {
-    let own = (target.rel, &*target.table);
-    let Some((tableoid, members)) = &target.family else {
+/// The table that a row is of, and its entry.
+fn table_of<'t>(source: &'t RowSource, row: &[Datum]) -> (RelId, &'t TableDef) {
+    let own = (source.rel, &*source.table);
+    let Some((tableoid, members)) = &source.family else {
         return own;
     };
     let of =
         |(_, table): &&(RelId, Arc<TableDef>)| row[*tableoid as usize] == Datum::Oid(table.oid.0);
     let found = members.iter().find(of);
     found.map_or(own, |(rel, table)| (*rel, &**table))
+}
+
+/// Adds the only version that a re-check of `row` may take of a table; none of it and of all its
+/// children, where an outer join has found none.
+pub fn add_versions(source: &RowSource, row: &[Datum], versions: &mut Vec<(RelId, Option<Tid>)>) {
+    if let Datum::Tid(tid) = row[source.tid as usize] {
+        versions.push((table_of(source, row).0, Some(tid)));
+        return;
+    }
+    let members = source.family.iter().flat_map(|(_, members)| members);
+    let entries = members.map(|(rel, _)| *rel).chain([source.rel]);
+    versions.extend(entries.map(|rel| (rel, None)));
 }
 
 impl Operator for LockRowsOp {
@@ -149,7 +154,7 @@ impl Operator for LockRowsOp {
                 self.let_go();
                 return Ok(true);
             };
-            let tid = match &self.row[target.tid as usize] {
+            let tid = match &self.row[target.source.tid as usize] {
                 Datum::Tid(tid) => *tid,
                 // The nullable side of an outer join has no row here.
                 Datum::Null => {
@@ -161,7 +166,7 @@ impl Operator for LockRowsOp {
             match cx.locked.take() {
                 None => {
                     return Err(Suspension::Lock(LockRequest {
-                        file: table_of(target, &self.row).1.file,
+                        file: table_of(&target.source, &self.row).1.file,
                         tid,
                         mode: mode_of(target.strength),
                         wait: target.wait,
@@ -170,7 +175,7 @@ impl Operator for LockRowsOp {
                 Some(Locked::Done) => self.target = Some(at + 1),
                 Some(Locked::Gone | Locked::Skipped) => self.let_go(),
                 Some(Locked::Changed(newest)) => {
-                    self.row[target.tid as usize] = Datum::Tid(newest);
+                    self.row[target.source.tid as usize] = Datum::Tid(newest);
                     self.changed = true;
                     self.target = Some(at + 1);
                 }

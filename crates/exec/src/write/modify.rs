@@ -17,7 +17,7 @@ use throng_bind::expr::RelId;
 use throng_bind::route::Routing;
 use throng_buffer::retry;
 use throng_catalog::{TableDef, fires};
-use throng_plan::{DeleteNode, InheritedTarget, Member, MergeNode, Node, UpdateNode};
+use throng_plan::{DeleteNode, InheritedTarget, Member, MergeNode, Node, RowSource, UpdateNode};
 use throng_txn::Isolation;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
@@ -35,6 +35,7 @@ use crate::large;
 use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::eval::eval;
+use crate::run::lock::add_versions;
 
 /// The table that a statement names, and where the rows of it and of those below it are in the
 /// input.
@@ -47,6 +48,8 @@ pub(super) struct TargetTable<'n> {
     pub rel: RelId,
     /// The input's column with a row's tid.
     pub tid: u32,
+    /// The other tables of the input.
+    pub others: &'n [RowSource],
     /// Its columns with the row, as the named table has it.
     pub old: &'n [u32],
     pub is_merge: bool,
@@ -60,6 +63,7 @@ impl<'n> From<&'n UpdateNode> for TargetTable<'n> {
             routing: node.routing.as_deref(),
             rel: node.rel,
             tid: node.tid,
+            others: &node.others,
             old: &node.old,
             is_merge: false,
         }
@@ -74,6 +78,7 @@ impl<'n> From<&'n DeleteNode> for TargetTable<'n> {
             routing: None,
             rel: node.rel,
             tid: node.tid,
+            others: &node.others,
             old: &node.old,
             is_merge: false,
         }
@@ -88,6 +93,8 @@ impl<'n> From<&'n MergeNode> for TargetTable<'n> {
             routing: node.routing.as_deref(),
             rel: node.rel,
             tid: node.tid,
+            // What it asks again, it asks of the row in hand.
+            others: &[],
             old: &node.old,
             is_merge: true,
         }
@@ -382,7 +389,11 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
             Source::Named => self.of.rel,
             Source::Member(_, member) => member.rel,
         };
-        let mut recheck = execution.recheck(rel, at.tid, cx.work_mem);
+        let mut versions = vec![(rel, Some(at.tid))];
+        for other in self.of.others {
+            add_versions(other, input, &mut versions);
+        }
+        let mut recheck = execution.recheck(versions.into(), cx.work_mem);
         // What is run again may lock rows, as a subquery with FOR UPDATE does.
         let qualifies = next(&mut recheck, cx.env, cx.txn, input).await?;
         Ok(qualifies.then_some(Existing { at, ..row }))
