@@ -78,6 +78,8 @@ thread_local! {
     static MODE: Cell<Mode> = const { Cell::new(Mode::Free) };
     static LEFT: Cell<u32> = const { Cell::new(STRIDE) };
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Work that takes time was done since [`has_taken_time`] was asked last.
+    static TOOK_TIME: Cell<bool> = const { Cell::new(false) };
     static UNWANTED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
@@ -99,6 +101,7 @@ pub fn poll() -> Result<()> {
 #[cold]
 pub fn look() -> Result<()> {
     LEFT.set(STRIDE);
+    TOOK_TIME.set(true);
     let over = match MODE.get() {
         Mode::Free => false,
         Mode::Broken => true,
@@ -120,9 +123,21 @@ pub fn look() -> Result<()> {
     }
 }
 
+/// Whether the values that were computed since this was last asked took their time: some tens of
+/// microseconds at least.
+#[inline]
+pub fn has_taken_time() -> bool {
+    TOOK_TIME.take()
+}
+
 /// Says that so much work is to come.
 #[inline]
 pub fn expect(work: usize) -> Result<()> {
+    /// Some tens of microseconds.
+    const SOME: usize = MUCH / 32;
+    if work > SOME {
+        TOOK_TIME.set(true);
+    }
     match work > MUCH && MODE.get() == Mode::Bounded {
         false => Ok(()),
         true => Err(broken_off()),
@@ -223,6 +238,20 @@ mod tests {
         assert_eq!(bounded(|| 7), Some(7));
         assert!(bounded(|| expect(MUCH + 1).is_ok()).is_none());
         assert!(expect(MUCH + 1).is_ok(), "nobody waits here");
+    }
+
+    #[test]
+    fn work_that_polls_is_known_to_take_time() {
+        has_taken_time();
+        bounded(|| poll().is_ok());
+        assert!(!has_taken_time());
+        bounded(|| expect(MUCH / 2).is_ok());
+        assert!(has_taken_time());
+        for _ in 0..STRIDE + 1 {
+            bounded(|| poll().is_ok());
+        }
+        assert!(has_taken_time());
+        assert!(!has_taken_time());
     }
 
     #[test]

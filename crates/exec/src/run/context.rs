@@ -8,7 +8,7 @@ use throng_catalog::Catalog;
 use throng_observe::heap;
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, Tid};
+use throng_types::{Datum, Error, Result, Tid, interrupt};
 use throng_values::func::{EvalContext, string::length};
 
 use super::hashed::datum_bytes;
@@ -249,11 +249,14 @@ impl<'a> Cx<'a> {
     }
 
     /// A value was made. 53200 for a long one while long values take more memory than they may; and
-    /// whoever makes long values is asked for the time at the next row: a hundred of them are
-    /// seconds.
+    /// whoever makes long values, or such as take their time, is asked for the time at the next
+    /// row: a hundred of them are seconds.
     #[inline]
     pub fn weigh(&mut self, value: &Datum) -> Result<()> {
         self.meet(value);
+        if interrupt::has_taken_time() {
+            self.turn.ticks = 1;
+        }
         match heap::is_full() {
             false => Ok(()),
             true => refuse_long(value),

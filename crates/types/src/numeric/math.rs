@@ -12,7 +12,9 @@ use crate::{Error, Result, interrupt};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, Zero};
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::f64::consts::{LN_10, LOG10_E};
 
 /// Results whose natural logarithm is beyond this overflow (or are zero).
@@ -87,8 +89,23 @@ fn twice_atanh(numerator: &BigInt, denominator: &BigInt, bits: u64) -> BigInt {
     }
 }
 
+thread_local! {
+    /// The logarithms of 2 that were computed last, by their precision.
+    static LN_2: RefCell<VecDeque<(u64, BigInt)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// ln 2 in fixed point. A power asks for it twice, and takes most of its time for that.
 fn ln_2(bits: u64) -> BigInt {
-    twice_atanh(&BigInt::one(), &BigInt::from(3), bits)
+    const KEPT: usize = 4;
+    LN_2.with_borrow_mut(|kept| {
+        if let Some((_, known)) = kept.iter().find(|(of, _)| *of == bits) {
+            return known.clone();
+        }
+        let value = twice_atanh(&BigInt::one(), &BigInt::from(3), bits);
+        kept.truncate(KEPT - 1);
+        kept.push_front((bits, value.clone()));
+        value
+    })
 }
 
 /// ln of a positive finite value, in fixed point. `decimals` digits after the point are good.
