@@ -19,7 +19,7 @@ LIMIT = 2  # seconds, statement_timeout
 STEPS = 150  # statements in an episode; then the schema is made anew
 INTERNAL = ("XX000", "XX001", "XX002")
 # What PostgreSQL, too, says with XX000.
-THEIRS = re.compile(r"unsupported json(b|path) version number|is not marked NOT NULL|unrecognized object type abbreviation|NUMA is not supported|tuple concurrently updated|conflicting not-null constraint names|could not read blocks|unsupported object class|could not open relation with OID|unrecognized class ID")
+THEIRS = re.compile(r"unsupported json(b|path) version number|is not marked NOT NULL|unrecognized object type abbreviation|NUMA is not supported|tuple concurrently updated|conflicting not-null constraint names|could not read blocks|unsupported object class|could not open relation with OID|unrecognized class ID|cache lookup failed for sequence")
 ODD_PARAMETERS = [None, b"", b"1", b"abc", b"{1,2}", b"2024-01-01", b"\0\0\0\1", b"1.5", b"\xff", b"true", b"[1]"]
 
 

@@ -82,8 +82,17 @@ impl SessionHost<'_> {
     /// What a sequence is made of.
     pub(in crate::session) fn sequence_parameters(&self, sequence: Oid) -> EvalResult {
         let Some(def) = self.catalog.sequence(sequence) else {
-            let message = format!("cache lookup failed for sequence {sequence}");
-            return Err(Error::new(state::INTERNAL_ERROR, message).into());
+            let (code, message) = match self.catalog.relation(sequence) {
+                None => {
+                    let message = format!("relation with OID {sequence} does not exist");
+                    (state::UNDEFINED_TABLE, message)
+                }
+                Some(_) => {
+                    let message = format!("cache lookup failed for sequence {sequence}");
+                    (state::INTERNAL_ERROR, message)
+                }
+            };
+            return Err(Error::new(code, message).into());
         };
         Ok(Datum::Record(Arc::new(Record {
             types: [INT8, INT8, INT8, INT8, BOOL, INT8, OID].into(),
