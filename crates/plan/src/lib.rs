@@ -387,16 +387,7 @@ impl Planner<'_> {
                 set.insert(throng_bind::expr::system::CTID);
             }
         }
-        let mut sources = Vec::new();
-        for kind in kinds {
-            let from = match kind {
-                QueryKind::Update(update) => &update.from,
-                QueryKind::Delete(delete) => &delete.from,
-                _ => continue,
-            };
-            let tables = row_source::tables_in(from).into_iter();
-            sources.extend(tables.map(|(rel, table, only)| (rel, table.clone(), only)));
-        }
+        let sources = row_source::of_writes(&kinds);
         self.needed = needed;
         for (rel, table, only) in sources {
             self.need_row_source(rel, &table, only);
@@ -671,8 +662,8 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
-            | Node::LockRows { input, .. }
             | Node::Materialize { input } => vec![input],
+            Node::LockRows(node) => vec![&node.input],
             Node::Aggregate(node) => vec![&node.input],
             Node::Window(node) => vec![&node.input],
             Node::NestedLoop(node) => vec![&node.left, &node.right],
@@ -779,7 +770,7 @@ impl Plan {
             }
             Node::Distinct { keys, .. } => keys.iter().for_each(f),
             Node::SetOp { .. }
-            | Node::LockRows { .. }
+            | Node::LockRows(_)
             | Node::RowsFrom { .. }
             | Node::Materialize { .. } => {}
             Node::Append(node) => node

@@ -289,12 +289,7 @@ pub enum Node {
     },
     /// Rows of the tables behind a parent, one table after another.
     Append(Box<Append>),
-    LockRows {
-        input: Box<Plan>,
-        rows: Vec<LockTarget>,
-        /// The other tables of the row, whose rows are not locked.
-        others: Vec<RowSource>,
-    },
+    LockRows(Box<LockRowsNode>),
     /// Keeps its rows so that it can be read again cheaply.
     Materialize {
         input: Box<Plan>,
@@ -619,6 +614,14 @@ pub struct RowSource {
     /// Of a table with children: where the input row has the oid of the row's table, and the tables
     /// with their entries.
     pub family: Option<(u32, Vec<TableEntry>)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockRowsNode {
+    pub input: Plan,
+    pub rows: Vec<LockTarget>,
+    /// The other tables of the row, whose rows are not locked.
+    pub others: Vec<RowSource>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

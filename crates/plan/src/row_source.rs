@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use throng_bind::expr::{RelId, system};
-use throng_bind::query::{FromItem, RelKind};
+use throng_bind::query::{FromItem, QueryKind, RelKind};
 use throng_catalog::TableDef;
 use throng_syntax::vocabulary::TableLock;
 use throng_types::Result;
@@ -19,6 +19,21 @@ pub(super) fn tables_in(from: &[FromItem]) -> Vec<Source<'_>> {
     let mut found = Vec::new();
     from.iter().for_each(|item| add_tables(item, &mut found));
     found
+}
+
+/// The tables of FROM and USING of what is written.
+pub(super) fn of_writes(kinds: &[&QueryKind]) -> Vec<(RelId, Arc<TableDef>, bool)> {
+    let mut sources = Vec::new();
+    for kind in kinds {
+        let from = match kind {
+            QueryKind::Update(update) => &update.from,
+            QueryKind::Delete(delete) => &delete.from,
+            _ => continue,
+        };
+        let tables = tables_in(from).into_iter();
+        sources.extend(tables.map(|(rel, table, only)| (rel, table.clone(), only)));
+    }
+    sources
 }
 
 fn add_tables<'a>(item: &'a FromItem, found: &mut Vec<Source<'a>>) {

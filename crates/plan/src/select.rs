@@ -14,8 +14,8 @@ use super::grouping::Grouped;
 use super::row_source::{Source, tables_in};
 use super::window::sort_ranks;
 use super::{
-    Append, AppendInput, Built, Columns, Cost, LockTarget, Node, OrderedBy, OutputColumn, Planner,
-    SetExpr,
+    Append, AppendInput, Built, Columns, Cost, LockRowsNode, LockTarget, Node, OrderedBy,
+    OutputColumn, Planner, SetExpr,
 };
 use throng_bind::expr::{Expr, SortKey, Var, system};
 use throng_bind::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Select, SetOp};
@@ -551,11 +551,11 @@ impl Planner<'_> {
         rows.sort_by_key(place);
         let (types, cost) = (input.types.clone(), input.cost);
         Ok(self.node(
-            Node::LockRows {
-                input: Box::new(input),
+            Node::LockRows(Box::new(LockRowsNode {
+                input,
                 rows,
                 others,
-            },
+            })),
             types,
             cost,
         ))

@@ -465,11 +465,7 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             Box::new(SetOperation::new(*op, *all, &plan.types, left, right))
         }
         Node::Append(append) => Box::new(AppendOp::new(append)),
-        Node::LockRows {
-            input,
-            rows,
-            others,
-        } => Box::new(LockRowsOp::new(input, rows, others, child(input, cx)?)),
+        Node::LockRows(node) => Box::new(LockRowsOp::new(node, child(&node.input, cx)?)),
         Node::Materialize { input } => {
             let depends = depends_on_outer(input);
             Box::new(Materialize::new(child(input, cx)?, depends))

@@ -17,7 +17,7 @@ use throng_access::RowLockMode;
 use throng_bind::expr::RelId;
 use throng_bind::query::RowLockStrength;
 use throng_catalog::TableDef;
-use throng_plan::{LockTarget, Plan, RowSource};
+use throng_plan::{LockRowsNode, RowSource};
 use throng_types::{Datum, Error, Tid};
 
 use super::context::Recheck;
@@ -45,9 +45,7 @@ pub fn mode_of(strength: RowLockStrength) -> RowLockMode {
 }
 
 pub struct LockRowsOp {
-    input_plan: &'static Plan,
-    targets: &'static [LockTarget],
-    others: &'static [RowSource],
+    node: &'static LockRowsNode,
     input: BoxOperator,
     row: Row,
     /// The target to lock next for the row in hand; None when there is no row in hand.
@@ -59,16 +57,9 @@ pub struct LockRowsOp {
 }
 
 impl LockRowsOp {
-    pub fn new(
-        input_plan: &'static Plan,
-        targets: &'static [LockTarget],
-        others: &'static [RowSource],
-        input: BoxOperator,
-    ) -> LockRowsOp {
+    pub fn new(node: &'static LockRowsNode, input: BoxOperator) -> LockRowsOp {
         LockRowsOp {
-            input_plan,
-            targets,
-            others,
+            node,
             input,
             row: Row::new(),
             target: None,
@@ -79,9 +70,9 @@ impl LockRowsOp {
 
     /// The versions that are locked for the row in hand, and those that it is made of besides.
     fn versions(&self) -> Recheck {
-        let locked = self.targets.iter().map(|target| &target.source);
+        let locked = self.node.rows.iter().map(|target| &target.source);
         let mut versions = Vec::new();
-        for source in locked.chain(self.others) {
+        for source in locked.chain(&self.node.others) {
             add_versions(source, &self.row, &mut versions);
         }
         versions.into()
@@ -90,7 +81,7 @@ impl LockRowsOp {
     /// Makes the row in hand of the versions that are locked; false where it is none any more.
     fn make_again(&mut self, cx: &mut Cx) -> Step<bool> {
         if self.again.is_none() {
-            let operator = build::operator(self.input_plan, cx)?;
+            let operator = build::operator(&self.node.input, cx)?;
             self.again = Some((operator, self.versions()));
         }
         let Some((operator, versions)) = &mut self.again else {
@@ -146,7 +137,7 @@ impl Operator for LockRowsOp {
                 self.target = Some(0);
                 continue;
             };
-            let Some(target) = self.targets.get(at) else {
+            let Some(target) = self.node.rows.get(at) else {
                 if self.changed && !self.make_again(cx)? {
                     continue;
                 }

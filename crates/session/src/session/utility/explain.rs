@@ -513,8 +513,8 @@ fn show<'c>(plan: &Plan, view: View<'c>) -> (Shown, Names<'c>) {
             }
             ("Append".to_owned(), names)
         }
-        Node::LockRows { input, .. } => {
-            let names = below(input);
+        Node::LockRows(node) => {
+            let names = below(&node.input);
             ("LockRows".to_owned(), names)
         }
         Node::Materialize { input } => {
