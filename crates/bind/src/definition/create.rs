@@ -560,6 +560,10 @@ impl Run<'_> {
             self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
         }
         if primary {
+            if def.nulls_not_distinct {
+                let message = "primary keys cannot use NULLS NOT DISTINCT indexes";
+                return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+            }
             let key: Vec<u16> = def.columns.iter().map(|c| c.attnum).collect();
             self.columns_not_null(table.oid, &key, false)?;
         }
