@@ -16,6 +16,7 @@
 //! the maker ended.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use crate::error::state;
 use crate::{Error, Result};
@@ -34,6 +35,9 @@ const DROPPED: usize = 1 << 10;
 /// Recursion that goes no deeper leaves the stack as it is; what is deeper is [given
 /// back](give_back).
 const SHALLOW: usize = 8 << 20;
+
+/// For so long a deep stack is taken to be in use.
+const IN_USE: Duration = Duration::from_secs(1);
 
 /// How much deeper recursion goes before it is noted again.
 const NOTED: usize = 1 << 20;
@@ -65,6 +69,8 @@ thread_local! {
     /// The address below which there is something to note; all ones before the stack is known.
     static MARK: Cell<usize> = const { Cell::new(usize::MAX) };
     static BOUNDS: Cell<Option<Bounds>> = const { Cell::new(None) };
+    /// When recursion was last seen to have been deep, of what was not given back yet.
+    static DEEP: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// 54001 where the stack comes to its end.
@@ -109,20 +115,34 @@ fn is_below_floor(here: usize) -> bool {
     here < bounds.floor()
 }
 
-/// Gives the memory back that deep recursion has left below. To be called where a thread has
-/// nothing to do.
+/// Gives the memory back that deep recursion has left below, once none has been as deep for
+/// [`IN_USE`]: a statement that goes as deep with each turn would have all of it brought anew each
+/// time. To be called where a thread has nothing to do.
 #[inline]
 pub fn give_back() {
     if let Some(bounds) = BOUNDS.get()
-        && MARK.get() < bounds.shallow()
+        && (MARK.get() < bounds.shallow() || DEEP.get().is_some())
     {
+        give_back_unused(bounds, IN_USE);
+    }
+}
+
+#[cold]
+fn give_back_unused(bounds: Bounds, in_use: Duration) {
+    let now = Instant::now();
+    if MARK.get() < bounds.shallow() {
+        // From here on it is seen whether recursion is deep again.
+        MARK.set(bounds.shallow());
+        DEEP.set(Some(now));
+    }
+    if DEEP.get().is_some_and(|deep| now - deep >= in_use) {
+        DEEP.set(None);
         give_back_below(bounds, here());
     }
 }
 
 #[cold]
 fn give_back_below(bounds: Bounds, here: usize) {
-    MARK.set(bounds.shallow());
     let page = RED_ZONE;
     let from = bounds.bottom.next_multiple_of(page);
     let to = here.saturating_sub(RED_ZONE) / page * page;
@@ -217,13 +237,18 @@ mod tests {
             let deep = levels();
             let left = resident();
             give_back();
+            // It may be as deep with the next turn.
+            let kept = resident();
+            assert_eq!(levels(), deep, "as deep as before");
+            give_back_unused(this_stack(), Duration::ZERO);
             let after = resident();
             assert_eq!(levels(), deep, "as deep as before");
-            (before, left, after)
+            (before, left, kept, after)
         };
         let thread = std::thread::Builder::new().stack_size(SIZE / 4);
-        let (before, left, after) = thread.spawn(run).unwrap().join().unwrap();
+        let (before, left, kept, after) = thread.spawn(run).unwrap().join().unwrap();
         assert!(left > before + (SIZE / 8), "{before} {left}");
+        assert!(kept > before + (SIZE / 8), "{before} {kept}");
         assert!(after + SIZE / 8 < left, "{left} {after}");
     }
 }
