@@ -520,13 +520,10 @@ impl Run<'_> {
             Err(error.position(position))
         };
         if def.constraint.is_some() {
-            let message = format!(
-                "index \"{}\" is already associated with a constraint",
-                def.name
-            );
-            return Err(
-                Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).position(position)
-            );
+            let name = &def.name;
+            let message = format!("index \"{name}\" is already associated with a constraint");
+            let error = Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+            return Err(error.position(position));
         }
         if !def.unique {
             return wrong(format!("\"{}\" is not a unique index", def.name));
@@ -542,11 +539,9 @@ impl Run<'_> {
             said || column.descending || column.nulls_first
         };
         if let Some(place) = def.columns.iter().enumerate().position(is_unusual) {
-            return wrong(format!(
-                "index \"{}\" column number {} does not have default sorting behavior",
-                def.name,
-                place + 1
-            ));
+            let (name, place) = (&def.name, place + 1);
+            let what = "does not have default sorting behavior";
+            return wrong(format!("index \"{name}\" column number {place} {what}"));
         }
         let name = new.name.clone().unwrap_or_else(|| def.name.clone());
         if name != def.name {
