@@ -201,6 +201,7 @@ pub fn exceeded() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     fn levels() -> u32 {
         let level = std::hint::black_box([0u8; 100]);
@@ -213,8 +214,12 @@ mod tests {
         }
     }
 
+    /// Resident memory is the process's: one test at a time goes deep.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     #[test]
     fn recursion_ends_before_the_stack_does() {
+        let _alone = ALONE.lock().unwrap();
         let on = |size| {
             let thread = std::thread::Builder::new().stack_size(size);
             thread.spawn(levels).unwrap().join().unwrap()
@@ -226,6 +231,7 @@ mod tests {
     }
     #[test]
     fn what_deep_recursion_leaves_is_given_back() {
+        let _alone = ALONE.lock().unwrap();
         let resident = || {
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
             let line = status.lines().find(|l| l.starts_with("VmRSS")).unwrap();
