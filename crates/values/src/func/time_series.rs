@@ -13,11 +13,12 @@ use std::cmp::Ordering;
 
 use throng_types::calendar::{MICROS_PER_DAY, date_from_days, days_from_date};
 use throng_types::error::state;
-use throng_types::{Array, Datum, Error, Interval, Oid, Result, SqlState, oid::*};
+use throng_types::{Array, Datum, Error, Interval, Oid, Result, oid::*};
 
 use super::aggregate::table::{aggregates, undo};
 use super::aggregate::{AggState, Step, empty, mixed};
 use super::compare::comparator;
+use super::datetime::make::begin_of_bin;
 use super::datetime::timezone::zone_named;
 use super::datetime::{
     checked_timestamp, days, interval, interval_out_of_range, is_infinite, moment, negate,
@@ -76,11 +77,7 @@ impl Width {
             return Err(invalid("invalid origin: infinity"));
         }
         match self {
-            Width::Micros(width) => {
-                let origin = origin.unwrap_or(MONDAY);
-                let since = t.checked_sub(origin).ok_or_else(interval_out_of_range)?;
-                checked_timestamp(origin.checked_add(since.div_euclid(width) * width))
-            }
+            Width::Micros(width) => begin_of_bin(t, origin.unwrap_or(MONDAY), width),
             Width::Months(width) => {
                 let origin = months(origin.unwrap_or(0));
                 let since = (months(t) - origin).div_euclid(width) * width;
@@ -173,7 +170,8 @@ fn integer_bucket(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 fn fits<T: TryFrom<i128>>(number: i128) -> Result<T> {
-    T::try_from(number).map_err(|_| Error::new(SqlState::new("22003"), "timestamp out of range"))
+    T::try_from(number)
+        .map_err(|_| Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "timestamp out of range"))
 }
 
 /// One row a function: oid, arguments, result, what computes it. The oids are Throng's own, below

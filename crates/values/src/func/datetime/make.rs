@@ -328,6 +328,10 @@ fn bin(args: &[Datum]) -> Result<i64> {
     if step <= 0 {
         return Err(overflow("stride must be greater than zero"));
     }
+    begin_of_bin(t, origin, step)
+}
+/// The beginning of the bin of `t`; bins are `step` microseconds wide, and one begins at `origin`.
+pub(in crate::func) fn begin_of_bin(t: i64, origin: i64, step: i64) -> Result<i64> {
     let since = t.checked_sub(origin).ok_or_else(interval_out_of_range)?;
     checked_timestamp(origin.checked_add(since.div_euclid(step) * step))
 }
