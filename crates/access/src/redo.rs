@@ -28,6 +28,9 @@ pub fn apply(pool: &Pool, end: Lsn, record: &Record<'_>) -> Result<()> {
         }
         Record::FileTruncate { .. }
         | Record::Commit { .. }
+        | Record::RestorePoint { .. }
+        | Record::Timeline { .. }
+        | Record::Filler
         | Record::Abort { .. }
         | Record::NextIds(_)
         | Record::Checkpoint(_) => Ok(()),

@@ -133,6 +133,14 @@ events! {
     PageWriterIdle = Activity, "BgWriterMain";
     /// The checkpointer has nothing to do.
     CheckpointerIdle = Activity, "CheckpointerMain";
+    /// The archiver has nothing to do.
+    ArchiverIdle = Activity, "ArchiverMain";
+    /// A replication client has all of the log. Object: none.
+    WalSenderIdle = Activity, "WalSenderMain";
+    /// `archive_command`. Object: the end of what it archives.
+    ArchiveCommand = Ipc, "ArchiveCommand";
+    /// `restore_command`. Object: none.
+    RestoreCommand = Ipc, "RestoreCommand";
     /// The cleaner has nothing to do.
     CleanerIdle = Activity, "AutovacuumMain";
 }

@@ -85,6 +85,8 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
         pool: PoolConfig::new(POOL),
         wal: WalConfig::default(),
         txn: TxnConfig::default(),
+        recovery: None,
+        archive: None,
     })?;
     sys.shutdown()?;
     let rolled_back = |xid: Xid| matches!(sys.status(xid), XidStatus::Aborted);

@@ -229,6 +229,8 @@ impl Engine {
             pool: pool_config(&settings, config.pool_bytes, placement.nodes()),
             wal: wal_config(&settings),
             txn: txn_config(&settings),
+            recovery: None,
+            archive: None,
         })?;
         let free_space = chosen(&settings, Id::LabFreeSpace);
         let relations = RelationStore::with_free_space(sys.pool().clone(), free_space);

@@ -43,6 +43,8 @@ pub(crate) struct Checkpointer {
     requests: Mutex<Requests>,
     /// Held while one is made.
     state: Mutex<CheckpointState>,
+    /// The control file as the last complete one wrote it.
+    completed: Mutex<Control>,
 }
 
 /// Checkpoints are numbered as they begin.
@@ -71,6 +73,7 @@ impl Checkpointer {
             stop: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
             requests: Mutex::default(),
+            completed: Mutex::new(control.clone()),
             state: Mutex::new(CheckpointState {
                 control,
                 xact,
@@ -80,7 +83,12 @@ impl Checkpointer {
     }
 
     pub(crate) fn identifier(&self) -> u64 {
-        self.state.lock().control.identifier
+        self.completed.lock().identifier
+    }
+
+    /// What the control file says.
+    pub(crate) fn completed(&self) -> Control {
+        self.completed.lock().clone()
     }
 
     /// Makes a checkpoint on this thread, without pausing.
@@ -182,8 +190,11 @@ impl Checkpointer {
             },
             identifier,
             wal_segment_size: state.control.wal_segment_size,
+            history: core.wal.config().history.clone(),
+            minimum_recovery: Lsn::ZERO,
         };
         control.write(&*self.disk)?;
+        *self.completed.lock() = control.clone();
         state.control = control;
         state.last = began;
         count(Counter::CheckpointDone, 1);
@@ -213,15 +224,18 @@ impl Checkpointer {
         }
     }
 
-    /// Waits until a checkpoint that begins after this call is complete.
-    pub(crate) async fn wait(&self) -> Result<()> {
+    /// Waits until a checkpoint that begins after this call is complete. `urgent`: it does not take
+    /// its time.
+    pub(crate) async fn wait(&self, urgent: bool) -> Result<()> {
         let wanted = {
             let mut requests = self.requests.lock();
             let wanted = requests.begun + 1;
             requests.wanted = requests.wanted.max(wanted);
             wanted
         };
-        self.urgent.store(true, Ordering::Relaxed);
+        if urgent {
+            self.urgent.store(true, Ordering::Relaxed);
+        }
         self.parker.unpark();
         let _wait =
             waiting(WaitEvent::CheckpointDone, Object::NONE).held_by(holder_named(CHECKPOINTER));

@@ -3,26 +3,29 @@
 //! ```text
 //!   0        8         12        16                                                            end-4
 //!   | magic  | version | clean   | identifier, redo, ids, segment size, made files, doomed files,
-//!                                  end of the checkpoint's record, number of status files, relation files and lengths | crc32c |
+//!                                  end of the checkpoint's record, number of status files, relation files and lengths,
+//!                                  timeline, timelines before it and their ends, minimum recovery point | crc32c |
 //! ```
 //!
 //! What is named here must be there at the next start: the log from `redo` up to the checkpoint's
 //! record, the status files, and the relation files with their lengths. Format 1 names neither of
-//! these; a start writes format 2.
+//! these, and format 2 no timeline; a start writes format 3.
 //!
 //! Little endian. Written whole under another name, synced, and renamed, so that there is always
 //! one whole file.
 
 use std::io;
+use std::sync::Arc;
 
 use throng_disk::Disk;
 use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
-use throng_wal::NextIds;
+use throng_wal::{EndedTimeline, NextIds, TimelineHistory, TimelineId};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"THRONG\r\n");
-const VERSION: u32 = 2;
-/// The format before, which is read.
-const VERSION_BEFORE: u32 = 1;
+const VERSION: u32 = 3;
+/// Formats before, which are read: without requirements, and without timelines.
+const WITHOUT_REQUIREMENTS: u32 = 1;
+const WITHOUT_TIMELINES: u32 = 2;
 const NAME: &str = "control";
 const TEMPORARY: &str = "control.new";
 
@@ -43,6 +46,10 @@ pub(crate) struct Control {
     /// Files whose end had been committed, but which were still there.
     pub(crate) doomed: Vec<FileId>,
     pub(crate) kept: StartRequirements,
+    pub(crate) history: Arc<TimelineHistory>,
+    /// The pages may be as far as this, as in a backup, which is copied while others write: they
+    /// fit together only once redo has come so far. [`Lsn::ZERO`] once a checkpoint has seen to it.
+    pub(crate) minimum_recovery: Lsn,
 }
 
 /// What the next start must find.
@@ -71,7 +78,7 @@ impl Control {
         disk.sync_dir("")
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(256);
         b.extend(MAGIC.to_le_bytes());
         b.extend(VERSION.to_le_bytes());
@@ -102,6 +109,14 @@ impl Control {
             b.extend(file.0.to_le_bytes());
             b.extend(blocks.to_le_bytes());
         }
+        b.extend(self.history.current().0.to_le_bytes());
+        let ended = self.history.ended();
+        b.extend((ended.len() as u32).to_le_bytes());
+        for EndedTimeline { timeline, end } in ended {
+            b.extend(timeline.0.to_le_bytes());
+            b.extend(end.0.to_le_bytes());
+        }
+        b.extend(self.minimum_recovery.0.to_le_bytes());
         seal(&mut b);
         b
     }
@@ -114,7 +129,7 @@ impl Control {
             return Err(missing("the file control is not Throng's"));
         }
         let version = at.u32().ok_or_else(damaged)?;
-        if version != VERSION && version != VERSION_BEFORE {
+        if !(WITHOUT_REQUIREMENTS..=VERSION).contains(&version) {
             return Err(Error::corrupted(format!(
                 "the data directory has format {version}, this server reads format {VERSION}"
             )));
@@ -138,8 +153,12 @@ impl Control {
             .map(|_| Some(FileId(at.u32()?)))
             .collect::<Option<_>>()?;
         let kept = match version {
-            VERSION_BEFORE => StartRequirements::default(),
+            WITHOUT_REQUIREMENTS => StartRequirements::default(),
             _ => StartRequirements::fields(at)?,
+        };
+        let (history, minimum_recovery) = match version {
+            WITHOUT_REQUIREMENTS | WITHOUT_TIMELINES => (TimelineHistory::default(), Lsn::ZERO),
+            _ => (history(at)?, Lsn(at.u64()?)),
         };
         at.rest.is_empty().then_some(Control {
             identifier,
@@ -150,8 +169,21 @@ impl Control {
             made,
             doomed,
             kept,
+            history: Arc::new(history),
+            minimum_recovery,
         })
     }
+}
+
+fn history(at: &mut Fields<'_>) -> Option<TimelineHistory> {
+    let current = TimelineId(at.u32()?);
+    let ended = (0..at.u32()?).map(|_| {
+        Some(EndedTimeline {
+            timeline: TimelineId(at.u32()?),
+            end: Lsn(at.u64()?),
+        })
+    });
+    TimelineHistory::new(ended.collect::<Option<_>>()?, current)
 }
 
 impl StartRequirements {
@@ -277,21 +309,41 @@ mod tests {
                 xact_files: 1,
                 files: vec![(FileId(1), 7)],
             },
+            history: Arc::new(TimelineHistory::default().branched(Lsn(1 << 20), TimelineId(2))),
+            minimum_recovery: Lsn(1 << 25),
         }
     }
 
+    /// The last bytes but for the checksum: timeline, one that has ended, minimum recovery point.
+    const TIMELINES: usize = 4 + 4 + 12 + 8;
+
     #[test]
-    fn the_format_before_is_read() {
-        let control = Control {
-            kept: StartRequirements::default(),
+    fn formats_before_are_read() {
+        let mut control = Control {
+            history: Arc::default(),
+            minimum_recovery: Lsn::ZERO,
             ..sample()
         };
-        let mut bytes = control.encode();
-        // Without the checksum and what format 1 does not have.
-        bytes.truncate(bytes.len() - 4 - 20);
-        bytes[8..12].copy_from_slice(&VERSION_BEFORE.to_le_bytes());
-        seal(&mut bytes);
-        assert_eq!(Control::decode(&bytes).expect("readable"), control);
+        let older = |version: u32, control: &Control, without: usize| {
+            let mut bytes = sample().encode();
+            if control.kept == StartRequirements::default() {
+                bytes = Control {
+                    kept: StartRequirements::default(),
+                    ..sample()
+                }
+                .encode();
+            }
+            bytes.truncate(bytes.len() - 4 - without);
+            bytes[8..12].copy_from_slice(&version.to_le_bytes());
+            seal(&mut bytes);
+            Control::decode(&bytes).expect("readable")
+        };
+        assert_eq!(older(WITHOUT_TIMELINES, &control, TIMELINES), control);
+        control.kept = StartRequirements::default();
+        assert_eq!(
+            older(WITHOUT_REQUIREMENTS, &control, TIMELINES + 20),
+            control
+        );
     }
 
     #[test]

@@ -14,6 +14,9 @@
 //! Imported by: `server`, `session`, `exec`, `lab`.
 
 mod active;
+mod archive_recovery;
+mod archiver;
+mod backup;
 mod checkpoint;
 mod clock;
 mod control;
@@ -39,6 +42,11 @@ mod xact;
 
 pub use crate::core::TxnConfig;
 pub use active::SnapshotForm;
+pub use archive_recovery::{
+    ArchiveRecovery, FetchFromArchive, RecoveryStop, RecoveryTarget, TargetTimeline,
+};
+pub use archiver::{Archive, ArchivedFile, ArchiverStatus};
+pub use backup::{Backup, BackupEnd, files_to_copy};
 pub use lock::held::LockScope;
 pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};

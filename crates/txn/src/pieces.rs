@@ -17,8 +17,6 @@
 //! read.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-
 use throng_disk::Disk;
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, FileId, Lsn, Result};
@@ -41,9 +39,8 @@ pub(crate) fn verify_log(disk: &dyn Disk, control: &Control, wal: &WalConfig) ->
     Wal::verify(disk, wal, control.redo, complete)
 }
 
-/// The log ends where it may, given the checkpoint that was found in it.
-pub(crate) fn verify_end(
-    disk: &Arc<dyn Disk>,
+/// The log reaches the checkpoint that the control file names; `checkpoint` was found in it.
+pub(crate) fn verify_checkpoint(
     control: &Control,
     wal: &WalConfig,
     checkpoint: Option<(CheckpointRecord, Lsn)>,
@@ -70,7 +67,7 @@ pub(crate) fn verify_end(
         ))
         .detail(format!("Redo would begin at {redo}.")));
     }
-    Wal::verify_end(disk, wal, end)
+    Ok(())
 }
 
 /// The relation files that the last checkpoint knew. `is_remade`: not needed.

@@ -12,12 +12,19 @@ use throng_access::redo;
 use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
 use throng_observe::{Object, WaitEvent, blocking};
+use throng_types::error::state;
 use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
-use throng_wal::{CheckpointRecord, NextIds, Reader, Record, Wal, WalConfig};
+use throng_wal::{
+    CheckpointRecord, NextIds, Reader, Record, RecordBuilder, TimelineHistory, TimelineId, Wal,
+    WalConfig, enter_segments,
+};
 
-use crate::control::{Control, StartRequirements, missing};
+use crate::archive_recovery::{ArchiveRecovery, RecoveryStop, RecoveryTarget, StopAt};
+use crate::archiver::history_name;
+use crate::control::{Control, StartRequirements, missing, replace_file};
 use crate::core::{Core, TxnConfig};
 use crate::pieces;
+use crate::session::now_micros;
 use crate::status::StatusBuilder;
 use crate::xact::XactFiles;
 
@@ -35,6 +42,10 @@ pub struct RecoveryReport {
     pub commits: u64,
     /// Files of transactions that did not commit, or whose removal had been committed.
     pub files_removed: u64,
+    /// The timeline that an archive recovery has begun.
+    pub new_timeline: Option<TimelineId>,
+    /// When the last transaction committed that was redone, in microseconds since 1970; 0: none.
+    pub last_commit: u64,
     pub elapsed: Duration,
 }
 
@@ -53,6 +64,7 @@ pub(crate) fn run(
     pool: PoolConfig,
     wal: WalConfig,
     config: TxnConfig,
+    archive: Option<&ArchiveRecovery>,
 ) -> Result<Recovered> {
     let began = Instant::now();
     // 1. The control file says where to begin.
@@ -62,9 +74,15 @@ pub(crate) fn run(
         Some(control) => control,
         None => first_control(&**disk, wal.segment_size)?,
     };
+    let archive = archive.filter(|_| !first_start);
+    let history = match archive {
+        Some(archive) => archive.history(&control)?,
+        None => control.history.clone(),
+    };
     let wal = WalConfig {
         segment_size: control.wal_segment_size,
         identifier: control.identifier,
+        history,
         ..wal
     };
     let mut report = RecoveryReport {
@@ -79,10 +97,22 @@ pub(crate) fn run(
     let mut found = Found::new(&control);
     let mut xact = XactFiles::default();
     if !first_start {
+        if let Some(archive) = archive {
+            archive.fetch_segments(&**disk, &wal, control.redo)?;
+        }
+        if archive.is_some() || control.minimum_recovery > control.redo {
+            // What came with a backup, or from an archive, has never been entered.
+            enter_segments(&**disk, &wal, control.redo)?;
+        }
         pieces::verify_log(&**disk, &control, &wal)?;
         xact = XactFiles::load(&**disk, &control, &mut found.status)?;
-        found.read_log(disk, control.redo, &wal, &mut report)?;
-        pieces::verify_end(disk, &control, &wal, found.checkpoint, report.end)?;
+        let target = archive.map(|archive| &archive.target);
+        let is_met = found.read_log(disk, &control, &wal, target, &mut report)?;
+        pieces::verify_checkpoint(&control, &wal, found.checkpoint, report.end)?;
+        if archive.is_none() {
+            Wal::verify_end(disk, &wal, report.end)?;
+        }
+        verify_target(&control, target, is_met, report.end)?;
         let is_remade = |file| found.is_remade(file);
         pieces::verify_files(&**disk, &control, is_remade, &found.truncated)?;
     } else {
@@ -91,13 +121,34 @@ pub(crate) fn run(
     // A directory that has no checkpoint in the log yet gets one: from then on it is known what
     // must be there.
     let unknown = control.kept.checkpoint == Lsn::ZERO;
-    let redone = found.has_pages || report.commits > 0;
+    // 2a. What was not wanted of the log, and what others add to it, is of another timeline than
+    //     what is logged from here on.
+    let previous = wal.history.at(report.end);
+    let wal = match archive {
+        Some(archive) => {
+            let timeline = archive.next_timeline(wal.history.current().max(previous))?;
+            report.new_timeline = Some(timeline);
+            WalConfig {
+                history: Arc::new(wal.history.branched(report.end, timeline)),
+                ..wal
+            }
+        }
+        None => wal,
+    };
+    let history = wal.history.clone();
+    let redone = found.has_pages || report.commits > 0 || archive.is_some();
 
     // 3. The log goes on where it ended. Until a checkpoint every first change of a page is logged
     //    whole, for pages may be
     // torn that redo does not know of; after a clean stop there are none.
     let segment_size = wal.segment_size;
     let wal = Wal::open(disk.clone(), wal, report.end)?;
+    if let Some(timeline) = report.new_timeline {
+        write_history(&**disk, &history)?;
+        let mut record = RecordBuilder::new();
+        record.timeline(timeline, previous, now_micros() as u64);
+        wal.insert(&mut record);
+    }
     let files = Arc::new(RelFiles::new(disk.clone())?);
     files.expect(&match unknown {
         true => pieces::files_there(&**disk)?,
@@ -119,7 +170,8 @@ pub(crate) fn run(
 
     // 4. Redo.
     if redone || !found.files_made.is_empty() {
-        redo_all(disk, &pool, control.redo, report.end, segment_size)?;
+        let mut log = Reader::new(disk.clone(), segment_size, &history, control.redo);
+        redo_all(&mut log, &pool, report.end)?;
     }
 
     // 5. Files that nothing refers to any more.
@@ -175,6 +227,8 @@ fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
         made: Vec::new(),
         doomed: Vec::new(),
         kept: StartRequirements::default(),
+        history: Arc::default(),
+        minimum_recovery: Lsn::ZERO,
     };
     control.write(disk)?;
     Ok(control)
@@ -188,7 +242,8 @@ fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
 pub fn whole_log(disk: &Arc<dyn Disk>) -> Result<Option<Reader>> {
     match Control::read(&**disk)? {
         Some(control) => {
-            Reader::oldest(disk.clone(), control.wal_segment_size, control.redo).map(Some)
+            let (size, history) = (control.wal_segment_size, &control.history);
+            Reader::oldest(disk.clone(), size, history, control.redo).map(Some)
         }
         None => Ok(None),
     }
@@ -230,20 +285,34 @@ impl Found {
         }
     }
 
+    /// Reads the log to its end, or to the target; whether that was met.
     fn read_log(
         &mut self,
         disk: &Arc<dyn Disk>,
-        from: Lsn,
+        control: &Control,
         wal: &WalConfig,
+        target: Option<&RecoveryTarget>,
         report: &mut RecoveryReport,
-    ) -> Result<()> {
-        let mut reader = Reader::new(disk.clone(), wal.segment_size, from);
+    ) -> Result<bool> {
+        let immediate = target.is_some_and(|t| t.stop == Some(RecoveryStop::Immediate));
+        let mut reader = Reader::new(disk.clone(), wal.segment_size, &wal.history, control.redo);
+        report.end = control.redo;
         while let Some(entry) = reader.next()? {
+            let stop =
+                target.and_then(|target| target.stops(&entry.record, entry.start, entry.end));
+            if stop == Some(StopAt::Before) {
+                return Ok(true);
+            }
             report.records += 1;
+            report.end = entry.end;
             self.note(&entry.record, entry.end, report);
+            let is_consistent = entry.end >= control.minimum_recovery;
+            if stop == Some(StopAt::After) || immediate && is_consistent {
+                return Ok(true);
+            }
         }
         report.end = reader.end();
-        Ok(())
+        Ok(false)
     }
 
     fn note(&mut self, record: &Record<'_>, end: Lsn, report: &mut RecoveryReport) {
@@ -256,9 +325,11 @@ impl Found {
                 xid,
                 subxids,
                 dropped,
+                time,
                 ..
             } => {
                 report.commits += 1;
+                report.last_commit = report.last_commit.max(*time);
                 for &xid in subxids.iter().chain([xid]) {
                     self.used(xid);
                     self.status.commit(xid);
@@ -289,6 +360,7 @@ impl Found {
                 let least = self.truncated.entry(*file).or_insert(*blocks);
                 *least = (*least).min(*blocks);
             }
+            Record::RestorePoint { .. } | Record::Timeline { .. } | Record::Filler => {}
         }
     }
 
@@ -321,15 +393,49 @@ impl Found {
     }
 }
 
-fn redo_all(
-    disk: &Arc<dyn Disk>,
-    pool: &Pool,
-    from: Lsn,
+/// Writes the current timeline's history beside the log, from where it is archived.
+fn write_history(disk: &dyn Disk, history: &TimelineHistory) -> Result<()> {
+    let (name, temporary) = (history_name(history.current()), "history.new");
+    replace_file(disk, "wal", &name, temporary, history.to_text().as_bytes())?;
+    disk.sync_dir("wal")?;
+    Ok(())
+}
+
+/// Whether the recovery has come as far as it must.
+fn verify_target(
+    control: &Control,
+    target: Option<&RecoveryTarget>,
+    is_met: bool,
     end: Lsn,
-    segment_size: u64,
 ) -> Result<()> {
-    let _wait = blocking(WaitEvent::WalRead, Object::lsn(from.0));
-    let mut reader = Reader::new(disk.clone(), segment_size, from);
+    let minimum = control.minimum_recovery;
+    if end < minimum {
+        let (end, minimum) = (end.to_halves(), minimum.to_halves());
+        return Err(match is_met {
+            true => Error::new(
+                state::CONFIG_FILE_ERROR,
+                "requested recovery stop point is before consistent recovery point",
+            )
+            .detail(format!(
+                "The target is at {end}, the backup ends at {minimum}."
+            )),
+            false => missing(format!(
+                "the log ends at {end}, before the end of the backup at {minimum}"
+            )),
+        });
+    }
+    match target {
+        Some(target) if target.must_be_met() && !is_met => Err(Error::new(
+            state::CONFIG_FILE_ERROR,
+            "recovery ended before configured recovery target was reached",
+        )
+        .detail(format!("The log ends at {}.", end.to_halves()))),
+        _ => Ok(()),
+    }
+}
+
+fn redo_all(reader: &mut Reader, pool: &Pool, end: Lsn) -> Result<()> {
+    let _wait = blocking(WaitEvent::WalRead, Object::lsn(reader.end().0));
     while reader.end() < end {
         let Some(entry) = reader.next()? else {
             return Err(Error::corrupted(format!(

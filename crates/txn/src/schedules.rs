@@ -360,7 +360,7 @@ impl Committing {
     fn look_after_a_crash(&self) {
         let durable = self.known.durable.lock().unwrap().clone();
         let image: Arc<dyn Disk> = Arc::new(self.stage.disk.crash_image(below(1 << 30).into()));
-        let mut log = Reader::new(image, SEGMENT, Wal::FIRST);
+        let mut log = Reader::new(image, SEGMENT, &Arc::default(), Wal::FIRST);
         let mut found = BTreeSet::new();
         while let Some(entry) = log.next().expect("the log reads") {
             if let Record::Commit { xid, .. } = entry.record {

@@ -11,9 +11,12 @@ use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
 use throng_observe::background;
 use throng_sync::lock::Mutex;
-use throng_types::{Cid, Csn, Error, FileId, Oid, Result, Tid, Xid};
+use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::{FlushObserver, Wal, WalConfig};
 
+use crate::archive_recovery::ArchiveRecovery;
+use crate::archiver::{self, Archive, Archiver, ArchiverStatus};
+use crate::backup::{self, Backup};
 use crate::checkpoint::{CHECKPOINTER, Checkpointer};
 use crate::core::{Core, TxnConfig};
 use crate::lock::report::LockReporter;
@@ -39,12 +42,18 @@ pub struct OpenConfig {
     pub pool: PoolConfig,
     pub wal: WalConfig,
     pub txn: TxnConfig,
+    /// Asked for a recovery from an archive.
+    pub recovery: Option<ArchiveRecovery>,
+    /// Where the log's whole segments go (`archive_mode`).
+    pub archive: Option<Box<dyn Archive>>,
 }
 
 /// The transaction system. Dropped without [`TxnSystem::shutdown`], it leaves what a crash leaves.
 pub struct TxnSystem {
     core: Arc<Core>,
     checkpointer: Arc<Checkpointer>,
+    archiver: Option<Arc<Archiver>>,
+    disk: Arc<dyn Disk>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -59,13 +68,27 @@ impl TxnSystem {
             pool,
             wal,
             txn,
+            recovery,
+            archive,
         } = config;
         let report_error = pool.report.clone();
-        let recovered = recover::run(&disk, pool, wal, txn)?;
+        let recovered = recover::run(&disk, pool, wal, txn, recovery.as_ref())?;
         let core = Arc::new(recovered.core);
         core.wal
             .set_flush_observer(Box::new(Commits(Arc::downgrade(&core))));
-        let checkpointer = Arc::new(Checkpointer::new(disk, recovered.control, recovered.xact));
+        let checkpointer = Arc::new(Checkpointer::new(
+            disk.clone(),
+            recovered.control,
+            recovered.xact,
+        ));
+        // Before a checkpoint gives back segments that the archive has not got.
+        let archiver = match archive {
+            Some(archive) => Some(Arc::new(Archiver::open(&*disk, &core.wal, archive)?)),
+            None => {
+                archiver::forget(&*disk)?;
+                None
+            }
+        };
         if recovered.redone {
             checkpointer.run_now(&core, false)?;
         } else {
@@ -74,10 +97,17 @@ impl TxnSystem {
         let system = TxnSystem {
             core: core.clone(),
             checkpointer: checkpointer.clone(),
+            archiver: archiver.clone(),
+            disk: disk.clone(),
             threads: Mutex::default(),
         };
         let for_clock = core.clone();
         let for_errors = report_error.clone();
+        if let Some(archiver) = archiver {
+            let (wal, report) = (core.wal.clone(), report_error.clone());
+            let run = move || archiver.run(&*disk, &wal, &*report);
+            system.threads.lock().push(spawn("archiver", run)?);
+        }
         let clock = spawn("txn-clock", move || run_clock(&for_clock, &*for_errors))?;
         let checkpoints = spawn(CHECKPOINTER, move || {
             checkpointer.run(&core, &*report_error)
@@ -266,7 +296,28 @@ impl TxnSystem {
 
     /// Waits until a checkpoint that began after this call is complete (`CHECKPOINT`).
     pub async fn checkpoint(&self) -> Result<()> {
-        self.checkpointer.wait().await
+        self.checkpointer.wait(true).await
+    }
+
+    /// Begins a base backup. `fast`: its checkpoint does not take its time.
+    pub async fn begin_backup(&self, fast: bool) -> Result<Backup> {
+        Backup::begin(&self.core, &self.checkpointer, fast).await
+    }
+
+    /// `pg_stat_archiver`; None where nothing is archived.
+    pub fn archiver_status(&self) -> Option<ArchiverStatus> {
+        self.archiver.as_ref().map(|archiver| archiver.status())
+    }
+
+    /// The disk of the data directory.
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
+    /// Names the log's end, for a recovery to stop at (`pg_create_restore_point`). Returns where
+    /// that is.
+    pub async fn create_restore_point(&self, name: &str) -> Result<Lsn> {
+        backup::create_restore_point(&self.core, name).await
     }
 
     /// As [`TxnSystem::checkpoint`], made on the calling thread.
@@ -281,11 +332,20 @@ impl TxnSystem {
         self.core.wal.flush_blocking(self.core.wal.inserted())?;
         self.core.remove_doomed()?;
         self.checkpointer.run_now(&self.core, true)?;
+        if let Some(archiver) = &self.archiver {
+            let wal = &self.core.wal;
+            wal.switch_segment();
+            wal.flush_blocking(wal.inserted())?;
+            archiver.finish(&*self.disk, wal)?;
+        }
         self.core.wal.shutdown()
     }
 
     fn stop_threads(&self) {
         self.checkpointer.stop();
+        if let Some(archiver) = &self.archiver {
+            archiver.stop();
+        }
         self.core.background.stop.store(true, Ordering::Release);
         self.core.background.parker.unpark();
         for thread in self.threads.lock().drain(..) {

@@ -45,7 +45,7 @@ use crate::core::Core;
 use crate::lock::held::{LockScope, not_available};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::rowlock::TransactionLookup;
-use crate::session::{CancelReason, SessionEntry};
+use crate::session::{CancelReason, SessionEntry, now_micros};
 use crate::snapshot::Snapshot;
 use crate::ssi::Member;
 use crate::status::Standing;
@@ -724,7 +724,13 @@ impl Txn {
             })
             .collect();
         let mut record = RecordBuilder::new();
-        record.commit(xid, &progress.subs, &dropped, core.wal.flushed());
+        record.commit(
+            xid,
+            &progress.subs,
+            &dropped,
+            core.wal.flushed(),
+            now_micros() as u64,
+        );
         // Held until the status says so: a checkpoint whose redo begins after the record counts it
         // as committed, and knows the files that go with it.
         let _ticket = core.pool.horizon().enter();

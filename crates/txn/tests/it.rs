@@ -1,6 +1,7 @@
 //! The transaction system as rooms above use it, on a simulated disk.
 
 mod it {
+    mod archive;
     mod deadlocks;
     mod locks;
     mod recovery;

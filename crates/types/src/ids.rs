@@ -54,6 +54,23 @@ pub type BlockNo = u32;
 impl Lsn {
     pub const ZERO: Lsn = Lsn(0);
     pub const MAX: Lsn = Lsn(u64::MAX);
+
+    /// As `pg_lsn` shows it: both halves in hexadecimal.
+    pub fn to_halves(self) -> String {
+        format!("{:X}/{:X}", self.0 >> 32, self.0 as u32)
+    }
+
+    /// Reads what [`to_halves`](Self::to_halves) writes, in digits of either case.
+    pub fn from_halves(text: &str) -> Option<Lsn> {
+        let (high, low) = text.split_once('/')?;
+        let half = |digits: &str| {
+            let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+            is_hex
+                .then(|| u32::from_str_radix(digits, 16).ok())
+                .flatten()
+        };
+        Some(Lsn(u64::from(half(high)?) << 32 | u64::from(half(low)?)))
+    }
 }
 
 impl Xid {

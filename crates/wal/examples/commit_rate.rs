@@ -99,7 +99,7 @@ async fn committer(wal: Arc<Wal>, number: u64, stop: Arc<AtomicBool>, totals: Ar
             record.write(page, 4000, &[2; 100]);
             wal.insert(&mut record);
         }
-        record.commit(Xid(xid), &[], &[], wal.flushed());
+        record.commit(Xid(xid), &[], &[], wal.flushed(), 0);
         let end = wal.insert(&mut record);
         let start = Instant::now();
         wal.flush(end).await.expect("the log works");

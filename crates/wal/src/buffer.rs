@@ -106,6 +106,22 @@ impl LogBuffer {
         }
     }
 
+    /// The same, if nobody has been given positions since the tail was `at`; else nothing.
+    pub fn reserve_at(&self, thread: usize, at: u64, len: u64) -> Option<Reservation> {
+        let lane = self.insertion.enter(thread);
+        self.lanes.get(lane).store(at, Ordering::Release);
+        if self.insertion.reserve_at(&self.tail, at, len) {
+            return Some(Reservation {
+                start: at,
+                end: at + len,
+                lane,
+            });
+        }
+        self.lanes.get(lane).store(IDLE, Ordering::Release);
+        self.insertion.leave(lane);
+        None
+    }
+
     /// Phases 3 and 4. `full(at)` is called, again and again, while the byte at `at` has no room
     /// yet; it sees to it that the flusher works, and waits.
     #[inline]

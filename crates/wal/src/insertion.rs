@@ -60,6 +60,8 @@ pub(crate) trait Form {
     /// Release: who sees the new tail sees what the thread did before. Acquire: what it does after
     /// stays after.
     fn reserve(&self, tail: &AtomicU64, len: u64) -> u64;
+    /// The same if nobody has been given positions since `tail` was `at`; else nothing.
+    fn reserve_at(&self, tail: &AtomicU64, at: u64, len: u64) -> bool;
     /// The record is copied, and the lane shows so.
     fn leave(&self, lane: usize);
     /// Lanes that may be in use.
@@ -77,6 +79,10 @@ impl Form for ByAdd {
     #[inline]
     fn reserve(&self, tail: &AtomicU64, len: u64) -> u64 {
         tail.fetch_add(len, Ordering::AcqRel)
+    }
+    fn reserve_at(&self, tail: &AtomicU64, at: u64, len: u64) -> bool {
+        tail.compare_exchange(at, at + len, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
     }
     #[inline]
     fn leave(&self, _: usize) {}
@@ -96,6 +102,9 @@ impl Form for OneLock {
     }
     fn reserve(&self, tail: &AtomicU64, len: u64) -> u64 {
         move_on(tail, len)
+    }
+    fn reserve_at(&self, tail: &AtomicU64, at: u64, len: u64) -> bool {
+        move_on_from(tail, at, len)
     }
     fn leave(&self, _: usize) {
         self.0.unlock_exclusive();
@@ -128,6 +137,10 @@ impl Form for Lanes {
         let _held = self.position.lock();
         move_on(tail, len)
     }
+    fn reserve_at(&self, tail: &AtomicU64, at: u64, len: u64) -> bool {
+        let _held = self.position.lock();
+        move_on_from(tail, at, len)
+    }
     fn leave(&self, lane: usize) {
         self.locks[lane].unlock_exclusive();
     }
@@ -142,6 +155,15 @@ fn move_on(tail: &AtomicU64, len: u64) -> u64 {
     let start = tail.load(Ordering::Relaxed);
     tail.store(start + len, Ordering::Release);
     start
+}
+
+/// The same, if `tail` is still `at`.
+fn move_on_from(tail: &AtomicU64, at: u64, len: u64) -> bool {
+    let is_there = tail.load(Ordering::Relaxed) == at;
+    if is_there {
+        move_on(tail, len);
+    }
+    is_there
 }
 
 fn exclusive(latch: &Latch, lane: u64) {
@@ -195,6 +217,9 @@ impl Form for Insertion {
     #[inline]
     fn reserve(&self, tail: &AtomicU64, len: u64) -> u64 {
         to_form!(self, form => form.reserve(tail, len))
+    }
+    fn reserve_at(&self, tail: &AtomicU64, at: u64, len: u64) -> bool {
+        to_form!(self, form => form.reserve_at(tail, at, len))
     }
     #[inline]
     fn leave(&self, lane: usize) {

@@ -17,6 +17,7 @@
 //!
 //! Imported by: `server`, `session`, `lab`, `txn`, `access`, `buffer`.
 
+mod archive;
 mod buffer;
 mod bytes;
 mod flusher;
@@ -26,19 +27,25 @@ mod made;
 mod ops;
 mod reader;
 mod record;
+mod retention;
 mod ring;
 mod segment;
 mod tail;
+mod timeline;
 mod wait;
 mod waiters;
 mod wal;
 
+pub use archive::{enter_segments, has_segment, import_segment, read_stream, segment_path};
 pub use horizon::{ImageHorizon, MtrTicket};
 pub use insertion::InsertForm;
 pub use ops::{Ops, PageOp, apply};
 pub use reader::{Entry, Reader};
 pub use record::{
-    CheckpointRecord, Edit, Edits, MAX_RECORD, NextIds, RECORD_HEADER, Record, RecordBuilder,
+    CheckpointRecord, Edit, Edits, MAX_RECORD, MAX_RESTORE_POINT, NextIds, RECORD_HEADER, Record,
+    RecordBuilder,
 };
+pub use retention::WalHold;
+pub use timeline::{EndedTimeline, TimelineHistory, TimelineId, parse_segment_name, segment_name};
 pub use wait::{FlushWait, RoomWait};
 pub use wal::{FlushObserver, Wal, WalConfig};

@@ -2,6 +2,7 @@
 
 use crate::record::{Header, RECORD_HEADER, Record};
 use crate::segment;
+use crate::timeline::TimelineHistory;
 use std::io;
 use std::sync::Arc;
 use throng_disk::{Disk, File};
@@ -18,6 +19,7 @@ const CHUNK: usize = 256 << 10;
 pub struct Reader {
     disk: Arc<dyn Disk>,
     size: u64,
+    history: Arc<TimelineHistory>,
     /// The segment being read.
     file: Option<(u64, Arc<dyn File>)>,
     /// Bytes of the stream from `start` on.
@@ -37,10 +39,16 @@ pub struct Entry<'a> {
 
 impl Reader {
     /// Reads from `from`, where a record must start (or the log end).
-    pub fn new(disk: Arc<dyn Disk>, segment_size: u64, from: Lsn) -> Reader {
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        segment_size: u64,
+        history: &Arc<TimelineHistory>,
+        from: Lsn,
+    ) -> Reader {
         Reader {
             disk,
             size: segment_size,
+            history: history.clone(),
             file: None,
             bytes: Vec::new(),
             start: from.0,
@@ -54,21 +62,27 @@ impl Reader {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn oldest(disk: Arc<dyn Disk>, segment_size: u64, until: Lsn) -> Result<Reader> {
+    pub fn oldest(
+        disk: Arc<dyn Disk>,
+        segment_size: u64,
+        history: &Arc<TimelineHistory>,
+        until: Lsn,
+    ) -> Result<Reader> {
         let mut first = until.0 / segment_size;
         while first > 0 && disk.exists(&segment::path(first - 1, segment_size))? {
             first -= 1;
         }
         for number in first..until.0 / segment_size {
-            if let Some(start) = first_record(&disk, number, segment_size)? {
-                return Ok(Reader::new(disk, segment_size, start));
+            if let Some(start) = first_record(&disk, number, segment_size, history)? {
+                return Ok(Reader::new(disk, segment_size, history, start));
             }
         }
         // Within the segment of `until` records begin at its start, or in the midst of it.
-        let start = first_record(&disk, until.0 / segment_size, segment_size)?;
+        let start = first_record(&disk, until.0 / segment_size, segment_size, history)?;
         Ok(Reader::new(
             disk,
             segment_size,
+            history,
             start.map_or(until, |start| start.min(until)),
         ))
     }
@@ -99,7 +113,7 @@ impl Reader {
         }
         let offset = (self.at - self.start) as usize;
         let body = &self.bytes[offset + RECORD_HEADER..offset + header.len];
-        if !header.matches(body) {
+        if !header.matches(body, self.history.at(Lsn(self.at))) {
             return Ok(None);
         }
         let start = Lsn(self.at);
@@ -168,7 +182,12 @@ impl Reader {
 }
 
 /// Where the first whole record of a segment begins.
-fn first_record(disk: &Arc<dyn Disk>, number: u64, size: u64) -> Result<Option<Lsn>> {
+fn first_record(
+    disk: &Arc<dyn Disk>,
+    number: u64,
+    size: u64,
+    history: &Arc<TimelineHistory>,
+) -> Result<Option<Lsn>> {
     let path = segment::path(number, size);
     if !disk.exists(&path)? {
         return Ok(None);
@@ -181,7 +200,9 @@ fn first_record(disk: &Arc<dyn Disk>, number: u64, size: u64) -> Result<Option<L
         let at = Lsn(start + offset as u64);
         let header = header.try_into().expect("a window of a header");
         if Header::read(header, at).is_some()
-            && Reader::new(disk.clone(), size, at).next()?.is_some()
+            && Reader::new(disk.clone(), size, history, at)
+                .next()?
+                .is_some()
         {
             return Ok(Some(at));
         }

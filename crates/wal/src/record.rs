@@ -5,12 +5,14 @@
 //!  | len u32 | crc u32 | lsn u64 | kind | fields of the kind …
 //! ```
 //! `len` counts the header too. `crc` is crc32c of everything from `kind` on. `lsn` is the record's
-//! own start, so bytes left over in a recycled segment are never taken for a record. The checksum
+//! own start, so bytes left over in a recycled segment are never taken for a record, and `crc` is
+//! combined with the [timeline](TimelineId), so those of another one are not either. The checksum
 //! does not cover the header: a wrong `lsn` is seen by itself, a wrong `len` makes the checksum
 //! cover other bytes. That lets the whole record be prepared before its place in the log is known.
 
 use crate::bytes::{Cursor, put_varint};
 use crate::ops::{Ops, OpsWriter};
+use crate::timeline::TimelineId;
 use throng_observe::{Counter, count};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, Lsn, Oid, PageId, Xid};
@@ -37,6 +39,14 @@ const KIND_CHECKPOINT: u8 = 8;
 const KIND_DATED_COMMIT: u8 = 9;
 /// As [`KIND_CHECKPOINT`], and of which data directory.
 const KIND_NAMED_CHECKPOINT: u8 = 10;
+/// As [`KIND_DATED_COMMIT`], and when.
+const KIND_TIMED_COMMIT: u8 = 11;
+const KIND_RESTORE_POINT: u8 = 12;
+const KIND_TIMELINE: u8 = 13;
+const KIND_FILLER: u8 = 14;
+
+/// Bytes of a restore point's name, as in PostgreSQL.
+pub const MAX_RESTORE_POINT: usize = 63;
 
 /// One record, decoded and checked; page ops stay in the reader's buffer.
 #[derive(Clone, Debug)]
@@ -55,6 +65,8 @@ pub enum Record<'a> {
         /// The log was durable up to here when this was inserted: whoever reads this record must
         /// have been able to read that. [`Lsn::ZERO`] in logs of old.
         durable: Lsn,
+        /// When, in microseconds since 1970; 0 in logs of old.
+        time: u64,
     },
     Abort {
         xid: Xid,
@@ -77,6 +89,21 @@ pub enum Record<'a> {
     },
     NextIds(NextIds),
     Checkpoint(CheckpointRecord),
+    /// A place with a name, for a recovery to end at.
+    RestorePoint {
+        name: &'a str,
+        /// In microseconds since 1970.
+        time: u64,
+    },
+    /// The first record of a timeline.
+    Timeline {
+        timeline: TimelineId,
+        /// The one that it leaves here.
+        previous: TimelineId,
+        time: u64,
+    },
+    /// Fills a segment up to its end, so that it can be archived.
+    Filler,
 }
 
 /// Upper bounds of the ids given out: after a crash, ids start here.
@@ -163,10 +190,14 @@ impl<'a> Record<'a> {
             });
         }
         let record = match kind {
-            KIND_COMMIT | KIND_DATED_COMMIT => {
+            KIND_COMMIT | KIND_DATED_COMMIT | KIND_TIMED_COMMIT => {
                 let durable = match kind {
-                    KIND_DATED_COMMIT => Lsn(c.varint()?),
-                    _ => Lsn::ZERO,
+                    KIND_COMMIT => Lsn::ZERO,
+                    _ => Lsn(c.varint()?),
+                };
+                let time = match kind {
+                    KIND_TIMED_COMMIT => c.varint()?,
+                    _ => 0,
                 };
                 let (xid, subxids, dropped) = decode_end(&mut c)?;
                 Record::Commit {
@@ -174,6 +205,7 @@ impl<'a> Record<'a> {
                     subxids,
                     dropped,
                     durable,
+                    time,
                 }
             }
             KIND_ABORT => {
@@ -204,6 +236,20 @@ impl<'a> Record<'a> {
                     _ => 0,
                 },
             }),
+            KIND_RESTORE_POINT => {
+                let time = c.varint()?;
+                let name = std::str::from_utf8(c.take(c.0.len())?).ok()?;
+                Record::RestorePoint { name, time }
+            }
+            KIND_TIMELINE => Record::Timeline {
+                timeline: TimelineId(c.varint_u32()?),
+                previous: TimelineId(c.varint_u32()?),
+                time: c.varint()?,
+            },
+            KIND_FILLER => {
+                c.take(c.0.len())?;
+                Record::Filler
+            }
             _ => return None,
         };
         c.is_empty().then_some(record)
@@ -317,10 +363,18 @@ impl RecordBuilder {
             .any(|(_, ops)| !ops.bytes().is_empty())
     }
 
-    /// `durable`: how far the log is known to be flushed.
-    pub fn commit(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId], durable: Lsn) {
-        self.start(KIND_DATED_COMMIT);
+    /// `durable`: how far the log is known to be flushed. `time`: in microseconds since 1970.
+    pub fn commit(
+        &mut self,
+        xid: Xid,
+        subxids: &[Xid],
+        dropped: &[FileId],
+        durable: Lsn,
+        time: u64,
+    ) {
+        self.start(KIND_TIMED_COMMIT);
         self.varint(durable.0);
+        self.varint(time);
         self.end_of_transaction(xid, subxids, dropped);
     }
     pub fn abort(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
@@ -351,12 +405,30 @@ impl RecordBuilder {
         self.put_next_ids(checkpoint.next);
         self.varint(checkpoint.identifier);
     }
+    pub fn restore_point(&mut self, name: &str, time: u64) {
+        self.start(KIND_RESTORE_POINT);
+        self.varint(time);
+        self.out.extend_from_slice(name.as_bytes());
+    }
+    pub fn timeline(&mut self, timeline: TimelineId, previous: TimelineId, time: u64) {
+        self.start(KIND_TIMELINE);
+        self.varint(timeline.0.into());
+        self.varint(previous.0.into());
+        self.varint(time);
+    }
+    /// A record of `len` bytes, header and kind included, that says nothing.
+    pub(crate) fn filler(&mut self, len: usize) {
+        debug_assert!((MIN_RECORD..=MAX_RECORD).contains(&len));
+        self.start(KIND_FILLER);
+        self.out.resize(len, 0);
+    }
 
     /// The finished record, whose LSN is not known yet: length and checksum are in place.
+    /// `timeline`: the log's.
     ///
     /// # Panics
     /// When nothing was started, or the record is longer than [`MAX_RECORD`].
-    pub(crate) fn seal(&mut self) -> &mut [u8] {
+    pub(crate) fn seal(&mut self, timeline: TimelineId) -> &mut [u8] {
         assert!(
             self.state != RecordState::Empty,
             "an empty record was sealed"
@@ -376,7 +448,7 @@ impl RecordBuilder {
                 len <= MAX_RECORD,
                 "a log record of {len} bytes is longer than the {MAX_RECORD} allowed"
             );
-            let crc = crc_fast::crc32_iscsi(&self.out[RECORD_HEADER..]);
+            let crc = crc_fast::crc32_iscsi(&self.out[RECORD_HEADER..]) ^ timeline.salt();
             self.out[0..4].copy_from_slice(&(len as u32).to_le_bytes());
             self.out[4..8].copy_from_slice(&crc.to_le_bytes());
             self.state = RecordState::Sealed;
@@ -441,8 +513,8 @@ impl Header {
             crc: u32_at(4),
         })
     }
-    pub fn matches(&self, body: &[u8]) -> bool {
-        crc_fast::crc32_iscsi(body) == self.crc
+    pub fn matches(&self, body: &[u8], timeline: TimelineId) -> bool {
+        crc_fast::crc32_iscsi(body) ^ timeline.salt() == self.crc
     }
 }
 
@@ -453,7 +525,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn decode(builder: &mut RecordBuilder) -> Record<'_> {
-        Record::decode(&builder.seal()[RECORD_HEADER..]).expect("a sealed record decodes")
+        Record::decode(&builder.seal(TimelineId::FIRST)[RECORD_HEADER..])
+            .expect("a sealed record decodes")
     }
 
     #[test]
@@ -463,19 +536,20 @@ mod tests {
             [Xid(101), Xid(90), Xid(u64::MAX)],
             [FileId(7), FileId(u32::MAX)],
         );
-        b.commit(Xid(100), &subs, &files, Lsn(77));
+        b.commit(Xid(100), &subs, &files, Lsn(77), 1_234_567);
         let Record::Commit {
             xid,
             subxids,
             dropped,
             durable,
+            time,
         } = decode(&mut b)
         else {
             panic!()
         };
         assert_eq!(
-            (xid, &subxids[..], &dropped[..], durable),
-            (Xid(100), &subs[..], &files[..], Lsn(77))
+            (xid, &subxids[..], &dropped[..], durable, time),
+            (Xid(100), &subs[..], &files[..], Lsn(77), 1_234_567)
         );
         b.abort(Xid(5), &[], &[]);
         assert!(
@@ -516,6 +590,39 @@ mod tests {
         };
         b.checkpoint(checkpoint);
         assert!(matches!(decode(&mut b), Record::Checkpoint(c) if c == checkpoint));
+        b.restore_point("before the change", 8);
+        assert!(matches!(
+            decode(&mut b),
+            Record::RestorePoint {
+                name: "before the change",
+                time: 8
+            }
+        ));
+        b.timeline(TimelineId(3), TimelineId(2), 9);
+        assert!(matches!(
+            decode(&mut b),
+            Record::Timeline {
+                timeline: TimelineId(3),
+                previous: TimelineId(2),
+                time: 9
+            }
+        ));
+        b.filler(1000);
+        assert_eq!(b.seal(TimelineId::FIRST).len(), 1000);
+        assert!(matches!(decode(&mut b), Record::Filler));
+    }
+
+    #[test]
+    fn a_record_is_of_its_timeline_alone() {
+        let mut b = RecordBuilder::new();
+        b.file_drop(FileId(4));
+        let bytes = b.seal(TimelineId(2)).to_vec();
+        let mut head = *bytes.first_chunk::<RECORD_HEADER>().unwrap();
+        head[LSN_AT..].copy_from_slice(&5u64.to_le_bytes());
+        let header = Header::read(&head, Lsn(5)).unwrap();
+        let matches = |timeline| header.matches(&bytes[RECORD_HEADER..], TimelineId(timeline));
+        assert!(matches(2));
+        assert!(!matches(1) && !matches(3));
     }
 
     /// Logs of old have commits that do not say what was durable, and checkpoints that do not say
@@ -576,20 +683,24 @@ mod tests {
         b.pages(Xid(1000));
         let page = b.add_page(PageId::new(FileId(300), 5000));
         b.write(page, 4000, &[1; 8]);
-        assert!(b.seal().len() <= RECORD_HEADER + 22, "{}", b.seal().len());
+        assert!(
+            b.seal(TimelineId::FIRST).len() <= RECORD_HEADER + 22,
+            "{}",
+            b.seal(TimelineId::FIRST).len()
+        );
     }
 
     #[test]
     fn a_header_is_believed_only_at_its_own_place() {
         let mut b = RecordBuilder::new();
         b.file_drop(FileId(4));
-        let mut bytes = b.seal().to_vec();
+        let mut bytes = b.seal(TimelineId::FIRST).to_vec();
         bytes[8..16].copy_from_slice(&777u64.to_le_bytes());
         let (head, body) = bytes.split_first_chunk::<RECORD_HEADER>().unwrap();
         assert!(Header::read(head, Lsn(776)).is_none());
         let header = Header::read(head, Lsn(777)).unwrap();
-        assert!(header.matches(body));
-        assert!(!header.matches(&body[1..]));
+        assert!(header.matches(body, TimelineId::FIRST));
+        assert!(!header.matches(&body[1..], TimelineId::FIRST));
     }
 
     proptest! {
@@ -613,7 +724,7 @@ mod tests {
             b.move_within(page, 10, 4000, 100);
             let page = b.add_page(PageId::new(FileId(2), 2));
             b.image(page, &[5; PAGE_SIZE]);
-            let mut body = b.seal()[RECORD_HEADER..].to_vec();
+            let mut body = b.seal(TimelineId::FIRST)[RECORD_HEADER..].to_vec();
             let at = at % body.len();
             body[at] ^= flip;
             if let Some(Record::Pages { edits, .. }) = Record::decode(&body) {

@@ -157,6 +157,12 @@ impl Segments {
         self.size
     }
 
+    /// Where the oldest segment begins that may still be read.
+    pub fn oldest(&self) -> Lsn {
+        let state = self.state.lock();
+        Lsn(state.old.first().unwrap_or(&state.current) * self.size)
+    }
+
     /// The segment for the flusher to write to from now on. Waits for the maker when it is not
     /// ready yet.
     pub fn advance(&self, number: u64) -> Result<Arc<dyn File>> {

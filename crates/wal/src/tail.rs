@@ -14,6 +14,7 @@ use crate::made::{self, missing};
 use crate::reader::Reader;
 use crate::record::{Header, RECORD_HEADER, Record};
 use crate::segment::path;
+use crate::wal::WalConfig;
 
 /// Bytes looked at together.
 const CHUNK: usize = 4096;
@@ -25,7 +26,8 @@ const WINDOW: u64 = 2 << 20;
 ///
 /// # Errors
 /// XX001 naming the file and the place; those of reading.
-pub(crate) fn verify(disk: &Arc<dyn Disk>, size: u64, end: Lsn) -> Result<()> {
+pub(crate) fn verify(disk: &Arc<dyn Disk>, config: &WalConfig, end: Lsn) -> Result<()> {
+    let size = config.segment_size;
     verify_noted(disk, size, end)?;
     let until = end.0 + WINDOW;
     let mut start = end.0;
@@ -38,7 +40,7 @@ pub(crate) fn verify(disk: &Arc<dyn Disk>, size: u64, end: Lsn) -> Result<()> {
         let mut at = 0;
         while let Some(next) = header_at(&bytes, start, at) {
             let place = start + next as u64;
-            let mut reader = Reader::new(disk.clone(), size, Lsn(place));
+            let mut reader = Reader::new(disk.clone(), size, &config.history, Lsn(place));
             // What cannot be read as a record proves nothing.
             while let Ok(Some(entry)) = reader.next() {
                 if let Record::Commit { durable, .. } = entry.record

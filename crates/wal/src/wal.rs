@@ -1,10 +1,13 @@
 //! The log as the other rooms see it.
 
 use crate::buffer::LogBuffer;
+use crate::buffer::Reservation;
 use crate::flusher::{self, FLUSHER, Writer};
 use crate::insertion::InsertForm;
-use crate::record::{LSN_AT, RecordBuilder};
+use crate::record::{LSN_AT, MIN_RECORD, RecordBuilder};
+use crate::retention::{Retention, WalHold};
 use crate::segment::Segments;
+use crate::timeline::{TimelineHistory, TimelineId};
 use crate::wait::{FlushWait, RoomWait, RoomWaiters};
 use crate::waiters::FlushWaiters;
 use crate::{made, tail};
@@ -25,6 +28,8 @@ pub struct WalConfig {
     pub segment_size: u64,
     /// Of the data directory: a log of another one is refused.
     pub identifier: u64,
+    /// The timelines that lead to the one that is written.
+    pub history: Arc<TimelineHistory>,
     /// Bytes of the ring that records wait in; rounded up to a power of two.
     pub buffer: usize,
     /// `lab_wal_insert`: how a record gets its place.
@@ -46,6 +51,7 @@ impl Default for WalConfig {
         WalConfig {
             segment_size: 16 << 20,
             identifier: 0,
+            history: Arc::default(),
             buffer: 16 << 20,
             insert: InsertForm::default(),
             insert_lanes: 8,
@@ -88,6 +94,7 @@ impl<T: FlushObserver + ?Sized> FlushObserver for Arc<T> {
 pub struct Wal {
     shared: Arc<Shared>,
     segments: Arc<Segments>,
+    retention: Arc<Retention>,
     flusher: Mutex<Option<JoinHandle<()>>>,
     maker: Mutex<Option<JoinHandle<()>>>,
 }
@@ -109,6 +116,7 @@ pub(crate) struct Shared {
     pub flush_waiters: FlushWaiters,
     pub room_waiters: RoomWaiters,
     pub config: WalConfig,
+    timeline: TimelineId,
     observer: OnceLock<Box<dyn FlushObserver>>,
     failed: OnceLock<Error>,
 }
@@ -138,6 +146,7 @@ impl Wal {
             writer: Mutex::new(Writer::open(&segments, start)?),
             flush_waiters: FlushWaiters::new(),
             room_waiters: RoomWaiters::default(),
+            timeline: config.history.current(),
             config,
             observer: OnceLock::new(),
             failed: OnceLock::new(),
@@ -145,6 +154,7 @@ impl Wal {
         let wal = Wal {
             shared: shared.clone(),
             segments: segments.clone(),
+            retention: Arc::default(),
             flusher: Mutex::default(),
             maker: Mutex::default(),
         };
@@ -171,7 +181,7 @@ impl Wal {
     /// # Errors
     /// XX001 naming the file and the place.
     pub fn verify_end(disk: &Arc<dyn Disk>, config: &WalConfig, end: Lsn) -> Result<()> {
-        tail::verify(disk, config.segment_size, end)
+        tail::verify(disk, config, end)
     }
 
     pub fn config(&self) -> &WalConfig {
@@ -201,19 +211,63 @@ impl Wal {
     /// As [`insert`](Self::insert); returns the record's start and end.
     pub fn insert_span(&self, record: &mut RecordBuilder) -> (Lsn, Lsn) {
         let shared = &self.shared;
-        let bytes = record.seal();
+        let bytes = record.seal(shared.timeline);
         let inserting = sampled(Structure::WalInsert);
         let place = shared.buffer.reserve(thread_index(), bytes.len() as u64);
-        let (start, end) = (place.start, place.end);
-        bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&start.to_le_bytes());
-        shared.buffer.copy(place, bytes, |at| self.wait_for(at));
+        let span = (Lsn(place.start), Lsn(place.end));
+        self.copy(place, bytes);
         drop(inserting);
+        span
+    }
+
+    #[inline]
+    fn copy(&self, place: Reservation, bytes: &mut [u8]) {
+        let shared = &self.shared;
+        bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&place.start.to_le_bytes());
+        shared.buffer.copy(place, bytes, |at| self.wait_for(at));
         count(Counter::WalRecord, 1);
-        count(Counter::WalByte, end - start);
+        count(Counter::WalByte, bytes.len() as u64);
         if shared.needs_writing() {
             shared.kick();
         }
-        (Lsn(start), Lsn(end))
+    }
+
+    /// Fills what is left of the current segment, so that it can be archived; nothing where it has
+    /// no record yet. Returns the end of what was in it.
+    pub fn switch_segment(&self) -> Lsn {
+        let size = self.shared.config.segment_size;
+        loop {
+            let end = self.inserted().0;
+            let rest = (size - end % size) % size;
+            if rest == 0 {
+                return Lsn(end);
+            }
+            // Where there is too little room for a record, it goes on in the next segment.
+            let len = rest.max(MIN_RECORD as u64);
+            let mut record = RecordBuilder::new();
+            record.filler(len as usize);
+            let bytes = record.seal(self.shared.timeline);
+            // Whatever comes between makes another rest.
+            if let Some(place) = self.shared.buffer.reserve_at(thread_index(), end, len) {
+                self.copy(place, bytes);
+                return Lsn(end);
+            }
+        }
+    }
+
+    pub fn timeline(&self) -> TimelineId {
+        self.shared.timeline
+    }
+
+    /// Keeps the log from `from` on, as long as the answer is there. Segments that are gone already
+    /// do not come back: [`oldest`](Self::oldest) tells what is left.
+    pub fn hold(&self, from: Lsn) -> WalHold {
+        WalHold::new(&self.retention, from)
+    }
+
+    /// Where the oldest segment begins that is still there.
+    pub fn oldest(&self) -> Lsn {
+        self.segments.oldest()
     }
 
     /// The end of the last record inserted (its copy may be under way).
@@ -285,10 +339,11 @@ impl Wal {
         self.segments.check_space()
     }
 
-    /// Segments wholly below `lsn` are needed no more: reuses or removes them. To be called after a
-    /// checkpoint has been made durable, with its redo point.
+    /// Segments wholly below `lsn` are needed no more, but for those that somebody
+    /// [holds](Self::hold): reuses or removes them. To be called after a checkpoint has been made
+    /// durable, with its redo point.
     pub fn recycle_before(&self, lsn: Lsn) -> Result<()> {
-        self.segments.recycle_before(lsn)
+        self.segments.recycle_before(self.retention.least(lsn))
     }
 
     /// Flushes everything and stops the threads. Nothing may be inserted after.

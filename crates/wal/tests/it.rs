@@ -34,7 +34,12 @@ fn open(disk: &SimDisk, start: Lsn) -> Arc<Wal> {
 }
 
 fn reader(disk: &SimDisk, from: Lsn) -> Reader {
-    Reader::new(Arc::new(disk.clone()) as Arc<dyn Disk>, SEGMENT, from)
+    Reader::new(
+        Arc::new(disk.clone()) as Arc<dyn Disk>,
+        SEGMENT,
+        &Arc::default(),
+        from,
+    )
 }
 
 /// How many subtransactions the commit with this xid has in these tests: a few, and sometimes so
@@ -49,7 +54,7 @@ fn subxids(xid: u64) -> Vec<Xid> {
 }
 
 fn build(record: &mut RecordBuilder, xid: u64) {
-    record.commit(Xid(xid), &subxids(xid), &[], Lsn::ZERO);
+    record.commit(Xid(xid), &subxids(xid), &[], Lsn::ZERO, 0);
 }
 
 fn insert(wal: &Wal, xid: u64) -> Lsn {

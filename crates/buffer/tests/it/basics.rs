@@ -208,7 +208,7 @@ fn retry_awaits_what_is_missing() {
 /// What the log says of the pages, record by record.
 fn log_of(world: &World, from: Lsn) -> Vec<Vec<(u32, usize, bool)>> {
     world.wal.flush_blocking(world.wal.inserted()).unwrap();
-    let mut reader = Reader::new(Arc::new(world.disk.clone()), SEGMENT, from);
+    let mut reader = Reader::new(Arc::new(world.disk.clone()), SEGMENT, &Arc::default(), from);
     let mut records = Vec::new();
     while let Some(entry) = reader.next().unwrap() {
         let Record::Pages { edits, .. } = entry.record else {
@@ -280,7 +280,7 @@ fn init_logs_one_image_of_the_result() {
     );
     drop(guards);
     world.wal.flush_blocking(lsn).unwrap();
-    let mut reader = Reader::new(Arc::new(world.disk.clone()), SEGMENT, from);
+    let mut reader = Reader::new(Arc::new(world.disk.clone()), SEGMENT, &Arc::default(), from);
     let entry = reader.next().unwrap().expect("one record");
     assert!(entry.end.0 - entry.start.0 < 150, "the hole is left out");
     let Record::Pages { mut edits, .. } = entry.record else {

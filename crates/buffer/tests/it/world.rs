@@ -88,7 +88,7 @@ impl World {
     /// Opens what a crash has left, redoing the log from the last checkpoint.
     pub fn recover(disk: SimDisk, frames: usize) -> World {
         let redo = read_control(&disk);
-        let reader = || Reader::new(Arc::new(disk.clone()), SEGMENT, redo);
+        let reader = || Reader::new(Arc::new(disk.clone()), SEGMENT, &Arc::default(), redo);
         let mut first = reader();
         while first.next().expect("the log is readable").is_some() {}
         let config = PoolConfig::new(frames * PAGE_SIZE);

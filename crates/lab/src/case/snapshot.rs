@@ -143,6 +143,8 @@ fn open(dir: &Path, form: SnapshotForm) -> Result<Arc<TxnSystem>> {
             max_wal_size: AtomicU64::new(64 << 20),
             ..TxnConfig::default()
         },
+        recovery: None,
+        archive: None,
     };
     Ok(TxnSystem::open(config)?.0)
 }

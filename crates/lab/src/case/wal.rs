@@ -213,7 +213,7 @@ impl Commits {
         let start = Instant::now();
         for _ in 0..SYNCS {
             let mut record = RecordBuilder::new();
-            record.commit(Xid(5), &[], &[], self.wal.flushed());
+            record.commit(Xid(5), &[], &[], self.wal.flushed(), 0);
             self.wal.flush_blocking(self.wal.insert(&mut record))?;
         }
         Ok(start.elapsed() / SYNCS)
@@ -223,7 +223,7 @@ impl Commits {
         let _alone = self.alone.as_ref().map(Mutex::lock);
         change(record, Xid(5), page);
         self.wal.insert(record);
-        record.commit(Xid(5), &[], &[], self.wal.flushed());
+        record.commit(Xid(5), &[], &[], self.wal.flushed(), 0);
         let end = self.wal.insert(record);
         self.wal.flush_blocking(end)
     }

@@ -9,8 +9,8 @@ use throng_buffer::{AccessStrategy, PoolConfig, Ring, retry, retry_blocking};
 use throng_disk::{Disk, RelFiles, SimDisk};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, update_row};
 use throng_txn::{
-    Isolation, OpenConfig, RecoveryReport, Session, SessionInfo, Snapshot, SnapshotForm, Txn,
-    TxnConfig, TxnSystem, whole_log,
+    Archive, ArchiveRecovery, Isolation, OpenConfig, RecoveryReport, Session, SessionInfo,
+    Snapshot, SnapshotForm, Txn, TxnConfig, TxnSystem, whole_log,
 };
 use throng_types::{FileId, Result, Tid};
 use throng_wal::WalConfig;
@@ -21,6 +21,18 @@ pub fn open(disk: &SimDisk) -> (Arc<TxnSystem>, RecoveryReport) {
 
 pub fn try_open(disk: &SimDisk) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
     open_with(disk, TxnConfig::default())
+}
+
+pub fn open_archiving(
+    disk: &SimDisk,
+    recovery: Option<ArchiveRecovery>,
+    archive: Option<Box<dyn Archive>>,
+) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
+    TxnSystem::open(OpenConfig {
+        recovery,
+        archive,
+        ..config(disk, TxnConfig::default())
+    })
 }
 
 /// An empty database whose snapshots have the form.
@@ -45,6 +57,10 @@ macro_rules! under_each_form {
 pub(crate) use under_each_form;
 
 fn open_with(disk: &SimDisk, txn: TxnConfig) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
+    TxnSystem::open(config(disk, txn))
+}
+
+fn config(disk: &SimDisk, txn: TxnConfig) -> OpenConfig {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let wal = WalConfig {
         segment_size: 256 << 10,
@@ -55,12 +71,14 @@ fn open_with(disk: &SimDisk, txn: TxnConfig) -> Result<(Arc<TxnSystem>, Recovery
         deadlock_timeout_ms: AtomicU64::new(20),
         ..txn
     };
-    TxnSystem::open(OpenConfig {
+    OpenConfig {
         disk,
         pool: PoolConfig::new(2 << 20),
         wal,
         txn,
-    })
+        recovery: None,
+        archive: None,
+    }
 }
 
 /// Every page on the disk that the log tells of is what the log makes of it. Returns how many there

@@ -166,7 +166,7 @@ fn it_works_on_a_real_disk() {
         start = wal.flushed();
         wal.shutdown().unwrap();
     }
-    let mut reader = Reader::new(disk, SEGMENT, Wal::FIRST);
+    let mut reader = Reader::new(disk, SEGMENT, &Arc::default(), Wal::FIRST);
     let mut xids = Vec::new();
     while let Some(entry) = reader.next().unwrap() {
         let Record::Commit { xid, .. } = entry.record else {
@@ -183,7 +183,7 @@ fn flushed_one_by_one(disk: &SimDisk) -> Vec<Lsn> {
     let mut ends = vec![Wal::FIRST];
     for xid in 1..=20 {
         let mut record = RecordBuilder::new();
-        record.commit(Xid(xid), &subxids(xid), &[], wal.flushed());
+        record.commit(Xid(xid), &subxids(xid), &[], wal.flushed(), 0);
         let end = wal.insert(&mut record);
         wal.flush_blocking(end).unwrap();
         ends.push(end);
@@ -244,4 +244,76 @@ fn a_segment_that_is_gone_is_missed() {
     };
     let refusal = Wal::verify(&disk, &other, Wal::FIRST, true).unwrap_err();
     assert!(refusal.message().contains("data directory"));
+}
+
+#[test]
+fn a_segment_is_filled_beside_inserters() {
+    for insert in throng_wal::InsertForm::ALL {
+        let disk = SimDisk::new();
+        let config = WalConfig { insert, ..config() };
+        let wal = Wal::open(Arc::new(disk.clone()), config, Wal::FIRST).unwrap();
+        let ends: Vec<Lsn> = std::thread::scope(|s| {
+            for thread in 0..3u64 {
+                let wal = &wal;
+                s.spawn(move || (0..200).for_each(|i| _ = insert_one(wal, thread * 1000 + i)));
+            }
+            let wal = &wal;
+            let switch = move |_| {
+                std::thread::sleep(std::time::Duration::from_micros(300));
+                wal.switch_segment()
+            };
+            s.spawn(move || (0..20).map(switch).collect())
+                .join()
+                .unwrap()
+        });
+        wal.switch_segment();
+        assert!(wal.inserted().0.is_multiple_of(SEGMENT));
+        assert_eq!(
+            wal.switch_segment(),
+            wal.inserted(),
+            "an empty one is left alone"
+        );
+        assert!(ends.windows(2).all(|pair| pair[0] <= pair[1]));
+        wal.shutdown().unwrap();
+        let mut reader = reader(&disk, Wal::FIRST);
+        let (mut commits, mut fillers) = (0, 0);
+        while let Some(entry) = reader.next().unwrap() {
+            match entry.record {
+                Record::Filler => {
+                    fillers += 1;
+                    // One that had no room goes on in the next segment.
+                    assert!(entry.end.0 % SEGMENT < 32, "{insert:?}: {}", entry.end);
+                }
+                _ => commits += 1,
+            }
+        }
+        assert_eq!((commits, reader.end()), (600, wal.flushed()));
+        assert!(fillers > 0);
+    }
+}
+
+fn insert_one(wal: &Wal, xid: u64) -> Lsn {
+    let mut record = RecordBuilder::new();
+    record.commit(Xid(xid), &[], &[], Lsn::ZERO, 0);
+    wal.insert(&mut record)
+}
+
+#[test]
+fn what_is_held_is_not_recycled() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    let hold = wal.hold(Wal::FIRST);
+    for xid in 1..200 {
+        insert(&wal, xid);
+    }
+    wal.flush_blocking(wal.inserted()).unwrap();
+    wal.recycle_before(wal.inserted()).unwrap();
+    assert_eq!(wal.oldest(), Wal::FIRST);
+    assert_eq!(read_all(&disk, Wal::FIRST).0.len(), 199);
+    hold.advance(Lsn(Wal::FIRST.0 + 2 * SEGMENT + 5));
+    wal.recycle_before(wal.inserted()).unwrap();
+    assert_eq!(wal.oldest(), Lsn(Wal::FIRST.0 + 2 * SEGMENT));
+    drop(hold);
+    wal.recycle_before(wal.inserted()).unwrap();
+    assert_eq!(wal.oldest().0, wal.inserted().0 / SEGMENT * SEGMENT);
 }

@@ -14,6 +14,7 @@ pub(super) fn replay(world: &World, mut look: impl FnMut(usize, &BTree)) -> (Sim
     let mut reader = Reader::new(
         Arc::new(world.disk.clone()),
         log_config().segment_size,
+        &Arc::default(),
         Wal::FIRST,
     );
     let disk = SimDisk::new();

@@ -126,7 +126,7 @@ impl World {
             .flush_blocking(self.wal.inserted())
             .expect("the log is flushed");
         let other = World::new(256);
-        let mut reader = Reader::new(self.disk.clone(), SEGMENT, Wal::FIRST);
+        let mut reader = Reader::new(self.disk.clone(), SEGMENT, &Arc::default(), Wal::FIRST);
         while let Some(entry) = reader.next().expect("every record decodes") {
             crate::redo::apply(&other.pool, entry.end, &entry.record)
                 .expect("every record can be redone");

@@ -105,6 +105,9 @@ impl Remedies {
             WaitEvent::DatabaseInUse => {
                 "Sessions still use a database that is to go: close them, or DROP DATABASE ... WITH (FORCE)."
             }
+            WaitEvent::ArchiveCommand | WaitEvent::RestoreCommand => {
+                "The archive's command takes its time: look at what archive_command or restore_command does."
+            }
             WaitEvent::CheckpointDone => "A checkpoint was asked for: leave them to the server.",
             WaitEvent::ClientWrite => {
                 "The client, or the network, takes its results slowly: fetch fewer rows, or fetch them through a cursor."
@@ -118,6 +121,8 @@ impl Remedies {
             | WaitEvent::FlusherIdle
             | WaitEvent::PageWriterIdle
             | WaitEvent::CheckpointerIdle
+            | WaitEvent::ArchiverIdle
+            | WaitEvent::WalSenderIdle
             | WaitEvent::CleanerIdle => "",
         };
         fixed.to_owned()
