@@ -11,5 +11,6 @@ pub mod config;
 pub mod log;
 pub mod manual;
 pub mod net;
+mod replication;
 pub mod restart;
 pub mod serve;

@@ -16,7 +16,7 @@ use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, T
 use throng_observe::WaitEvent;
 use throng_sync::Nodes;
 use throng_sync::lab::Choice;
-use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
+use throng_txn::{Archive, CancelReason, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::made;
@@ -25,11 +25,13 @@ use throng_values::io::datetime::is_kept_before;
 use throng_values::settings::{Id, ServerSettings, Source};
 use throng_wal::WalConfig;
 
+use crate::archive::{self, ArchiveCommand, ByCommand};
 use crate::cleaner::Cleaner;
 use crate::database::{Database, Databases};
 use crate::locks::Reporter;
 use crate::maintenance::Maintenance;
 use crate::objects;
+use crate::replication::WalSenders;
 use crate::session::now;
 use throng_exec::analytics::Analytics;
 use throng_exec::placement::Placement;
@@ -94,6 +96,9 @@ pub struct Engine {
     closing: AtomicBool,
     cleaner: Mutex<Option<Cleaner>>,
     analytics: OnceLock<Arc<dyn Analytics>>,
+    archive: Option<Arc<ArchiveCommand>>,
+    pub(crate) data: PathBuf,
+    pub(crate) senders: WalSenders,
 }
 
 /// Server-wide values of settings, by where they were given.
@@ -222,6 +227,9 @@ impl Engine {
         throng_observe::track(settings.bool(Id::TrackWaits));
         set_fsync(settings.bool(Id::Fsync));
         choose_forms(&settings)?;
+        archive::adopt_streamed_log(&config.data)?;
+        let recovery = archive::recovery(&config.data, &settings)?;
+        let archive = ArchiveCommand::of(&config.data, &settings);
         let disk = open_disk(&config.data, &settings, config.storage_failed)?;
         let placement = Placement::new(&settings, &config.cores)?;
         let (sys, report) = TxnSystem::open(OpenConfig {
@@ -229,9 +237,16 @@ impl Engine {
             pool: pool_config(&settings, config.pool_bytes, placement.nodes()),
             wal: wal_config(&settings),
             txn: txn_config(&settings),
-            recovery: None,
-            archive: None,
+            recovery,
+            archive: archive
+                .clone()
+                .map(|command| Box::new(ByCommand(command)) as Box<dyn Archive>),
         })?;
+        if let Some(timeline) = report.new_timeline {
+            archive::recovered(&config.data)?;
+            let timeline = timeline.0;
+            tracing::info!("archive recovery complete, new timeline {timeline}");
+        }
         let free_space = chosen(&settings, Id::LabFreeSpace);
         let relations = RelationStore::with_free_space(sys.pool().clone(), free_space);
         let temporary = config.data.join("tmp");
@@ -271,6 +286,9 @@ impl Engine {
             closing: AtomicBool::new(false),
             cleaner: Mutex::new(None),
             analytics: OnceLock::new(),
+            archive,
+            data: path,
+            senders: WalSenders::default(),
         });
         engine
             .sys
@@ -338,6 +356,11 @@ impl Engine {
             .store(target as u64, Ordering::Relaxed);
         txn.max_wal_size
             .store(int(Id::MaxWalSize) << 20, Ordering::Relaxed);
+        txn.wal_keep_size
+            .store(int(Id::WalKeepSize) << 20, Ordering::Relaxed);
+        let most = u64::try_from(settings.int(Id::MaxSlotWalKeepSize));
+        txn.max_slot_wal_keep_size
+            .store(most.map_or(u64::MAX, |mb| mb << 20), Ordering::Relaxed);
         let flush_after = self.sys.pool().flush_after();
         flush_after
             .checkpoint
@@ -345,6 +368,9 @@ impl Engine {
         flush_after
             .page_writer
             .store(int(Id::BgwriterFlushAfter) as u32, Ordering::Relaxed);
+        if let Some(archive) = &self.archive {
+            archive.apply(&settings);
+        }
         throng_observe::track(settings.bool(Id::TrackWaits));
         set_fsync(settings.bool(Id::Fsync));
         let wal = self.sys.wal().config();

@@ -9,6 +9,7 @@
 //!
 //! Imported by: `server`.
 
+mod archive;
 mod autoanalyze;
 mod cleaner;
 mod database;
@@ -17,6 +18,7 @@ mod locks;
 mod maintenance;
 pub mod notify;
 mod objects;
+pub mod replication;
 mod session;
 
 pub use engine::{Engine, EngineConfig, GivenSettings, Passwords, RoleLogin};

@@ -121,11 +121,11 @@ fn is_status(name: &str) -> bool {
     u64::from_str_radix(name, 16).is_ok()
 }
 
-/// Logs a restore point, durably, and returns its end.
-pub(crate) async fn create_restore_point(core: &Core, name: &str) -> Result<Lsn> {
+/// Logs a restore point, and returns its end. It is on disk before long.
+pub(crate) fn create_restore_point(core: &Core, name: &str) -> Lsn {
     let mut record = RecordBuilder::new();
     record.restore_point(name, now_micros() as u64);
     let end = core.wal.insert(&mut record);
-    core.wal.flush(end).await?;
-    Ok(end)
+    core.wal.request_flush(end);
+    end
 }

@@ -199,8 +199,12 @@ impl Checkpointer {
         state.last = began;
         count(Counter::CheckpointDone, 1);
 
-        // 6. The log before the redo point is needed no more.
-        core.wal.recycle_before(redo)
+        // 6. The log before the redo point is needed no more, but by who keeps it.
+        let most = core.config.max_slot_wal_keep_size.load(Ordering::Relaxed);
+        core.slots.checkpoint((most != u64::MAX).then_some(most))?;
+        let keep = core.config.wal_keep_size.load(Ordering::Relaxed);
+        let kept_from = Lsn(core.wal.inserted().0.saturating_sub(keep));
+        core.wal.recycle_before(redo.min(kept_from))
     }
 
     /// A server runs on this directory: recovery, should there be one, does not take it for one

@@ -21,6 +21,7 @@ use crate::lock::table::LockTable;
 use crate::lock::xid::XidWaits;
 use crate::rowlock::RowLocks;
 use crate::session::Registry;
+use crate::slots::ReplicationSlots;
 use crate::ssi::Ssi;
 use crate::status::StatusLog;
 
@@ -36,6 +37,10 @@ pub struct TxnConfig {
     /// `max_wal_size`, in bytes: how much log may come after a checkpoint before the next one is
     /// due.
     pub max_wal_size: AtomicU64,
+    /// `wal_keep_size`, in bytes: so much of the log is kept beyond what a start needs.
+    pub wal_keep_size: AtomicU64,
+    /// `max_slot_wal_keep_size`, in bytes: a slot keeps no more; [`u64::MAX`]: as much as comes.
+    pub max_slot_wal_keep_size: AtomicU64,
     /// `lab_snapshot`. Fixed while the server runs.
     pub snapshot: SnapshotForm,
 }
@@ -48,6 +53,8 @@ impl Default for TxnConfig {
             checkpoint_timeout_ms: AtomicU64::new(300_000),
             checkpoint_completion_target: AtomicU64::new(900),
             max_wal_size: AtomicU64::new(1 << 30),
+            wal_keep_size: AtomicU64::new(0),
+            max_slot_wal_keep_size: AtomicU64::new(u64::MAX),
             snapshot: SnapshotForm::default(),
         }
     }
@@ -78,6 +85,7 @@ pub(crate) struct Core {
     pub(crate) advancing: Mutex<()>,
     pub(crate) wal: Arc<Wal>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) slots: ReplicationSlots,
     /// Files made by transactions that have not ended: a crash leaves them to recovery.
     pub(crate) made: Mutex<HashMap<FileId, Xid>>,
     /// Files to be removed, each once the log is on disk up to there.
@@ -110,6 +118,7 @@ impl Core {
         next: NextIds,
         wal: Arc<Wal>,
         pool: Arc<Pool>,
+        slots: ReplicationSlots,
     ) -> Core {
         let log = wal.clone();
         let ids = Ids::new(
@@ -137,6 +146,7 @@ impl Core {
             advancing: Mutex::new(()),
             wal,
             pool,
+            slots,
             made: Mutex::default(),
             doomed: Mutex::default(),
             background: Background::default(),

@@ -31,8 +31,10 @@ pub mod rows;
 #[cfg(all(test, shuttle))]
 mod schedules;
 mod session;
+mod slots;
 mod snapshot;
 mod ssi;
+mod standby;
 mod status;
 mod system;
 mod timer;
@@ -55,7 +57,9 @@ pub use session::{
     CancelFlag, CancelReason, Encryption, Session, SessionEntry, SessionInfo, SessionState,
     SessionStatus, now_micros,
 };
+pub use slots::{ReplicationSlots, SlotInfo};
 pub use snapshot::Snapshot;
 pub use ssi::{ReadLock, ReadTarget, Reads, Watch};
+pub use standby::Standby;
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use txn::{Isolation, Txn, writers_here};

@@ -25,6 +25,7 @@ use crate::control::{Control, StartRequirements, missing, replace_file};
 use crate::core::{Core, TxnConfig};
 use crate::pieces;
 use crate::session::now_micros;
+use crate::slots::ReplicationSlots;
 use crate::status::StatusBuilder;
 use crate::xact::XactFiles;
 
@@ -58,6 +59,17 @@ pub(crate) struct Recovered {
     pub(crate) redone: bool,
 }
 
+/// A data directory whose log is redone, as far as it goes.
+pub(crate) struct Redone {
+    pub(crate) control: Control,
+    pub(crate) xact: XactFiles,
+    pub(crate) wal: Arc<Wal>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) found: Found,
+    pub(crate) report: RecoveryReport,
+    pub(crate) redone: bool,
+}
+
 /// Opens the data directory.
 pub(crate) fn run(
     disk: &Arc<dyn Disk>,
@@ -67,6 +79,51 @@ pub(crate) fn run(
     archive: Option<&ArchiveRecovery>,
 ) -> Result<Recovered> {
     let began = Instant::now();
+    let Redone {
+        control,
+        mut xact,
+        wal,
+        pool,
+        found,
+        mut report,
+        redone,
+    } = redo(disk, pool, wal, archive)?;
+
+    // 5. Files that nothing refers to any more.
+    for file in found.leftover_files() {
+        pool.drop_file(file)?;
+        report.files_removed += 1;
+    }
+
+    // 6. Who has no commit record is rolled back. Ids go on above all that were used.
+    found
+        .status
+        .first_touched()
+        .into_iter()
+        .for_each(|segment| xact.touched(segment));
+    let (status, first_xid) = found.status.finish(found.next.xid);
+    let next = NextIds {
+        xid: first_xid,
+        ..found.next
+    };
+    report.elapsed = began.elapsed();
+    let slots = ReplicationSlots::open(disk, &wal)?;
+    Ok(Recovered {
+        core: Core::new(config, status, next, wal, pool, slots),
+        control,
+        xact,
+        report,
+        redone,
+    })
+}
+
+/// What has to be done again, from the last checkpoint on.
+pub(crate) fn redo(
+    disk: &Arc<dyn Disk>,
+    pool: PoolConfig,
+    wal: WalConfig,
+    archive: Option<&ArchiveRecovery>,
+) -> Result<Redone> {
     // 1. The control file says where to begin.
     let found = Control::read(&**disk)?;
     let first_start = found.is_none();
@@ -173,29 +230,12 @@ pub(crate) fn run(
         let mut log = Reader::new(disk.clone(), segment_size, &history, control.redo);
         redo_all(&mut log, &pool, report.end)?;
     }
-
-    // 5. Files that nothing refers to any more.
-    for file in found.leftover_files() {
-        pool.drop_file(file)?;
-        report.files_removed += 1;
-    }
-
-    // 6. Who has no commit record is rolled back. Ids go on above all that were used.
-    found
-        .status
-        .first_touched()
-        .into_iter()
-        .for_each(|segment| xact.touched(segment));
-    let (status, first_xid) = found.status.finish(found.next.xid);
-    let next = NextIds {
-        xid: first_xid,
-        ..found.next
-    };
-    report.elapsed = began.elapsed();
-    Ok(Recovered {
-        core: Core::new(config, status, next, wal, pool),
+    Ok(Redone {
         control,
         xact,
+        wal,
+        pool,
+        found,
         report,
         redone: redone || unknown,
     })
@@ -250,12 +290,12 @@ pub fn whole_log(disk: &Arc<dyn Disk>) -> Result<Option<Reader>> {
 }
 
 /// What the log and the last checkpoint say together.
-struct Found {
-    status: StatusBuilder,
-    next: NextIds,
+pub(crate) struct Found {
+    pub(crate) status: StatusBuilder,
+    pub(crate) next: NextIds,
     /// Files by the transaction that made them.
-    files_made: HashMap<FileId, Xid>,
-    files_gone: HashSet<FileId>,
+    pub(crate) files_made: HashMap<FileId, Xid>,
+    pub(crate) files_gone: HashSet<FileId>,
     /// Files that were made after the redo point: redo makes them again.
     remade: HashSet<FileId>,
     /// Files that were cut after the redo point, and to how many blocks at least.
@@ -315,7 +355,7 @@ impl Found {
         Ok(false)
     }
 
-    fn note(&mut self, record: &Record<'_>, end: Lsn, report: &mut RecoveryReport) {
+    pub(crate) fn note(&mut self, record: &Record<'_>, end: Lsn, report: &mut RecoveryReport) {
         match record {
             Record::Pages { xid, .. } => {
                 self.has_pages = true;

@@ -140,6 +140,7 @@ impl Drop for Session {
         self.entry.release_session_locks();
         let core = &self.entry.core;
         core.registry.remove(self.entry.pid);
+        core.slots.release_all(self.entry.pid);
     }
 }
 

@@ -415,7 +415,7 @@ pub(crate) enum Exported {
 
 /// The status of all xids as recovery puts it together: what the checkpoint saved, and the commits
 /// in the log since.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct StatusBuilder {
     saved: BTreeMap<u64, OldSegment>,
     touched: BTreeMap<u64, Box<[u64; WORDS]>>,

@@ -23,6 +23,7 @@ use crate::lock::report::LockReporter;
 use crate::lock::{LockInfo, LockMode, LockTag, deadlock};
 use crate::recover::{self, RecoveryReport};
 use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
+use crate::slots::ReplicationSlots;
 use crate::ssi::ReadLock;
 use crate::status::Standing;
 
@@ -309,6 +310,16 @@ impl TxnSystem {
         self.archiver.as_ref().map(|archiver| archiver.status())
     }
 
+    /// Who keeps the log for when they come back.
+    pub fn replication_slots(&self) -> &ReplicationSlots {
+        &self.core.slots
+    }
+
+    /// The last checkpoint's redo point.
+    pub fn redo_point(&self) -> Lsn {
+        self.checkpointer.completed().redo
+    }
+
     /// The disk of the data directory.
     pub fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
@@ -316,8 +327,8 @@ impl TxnSystem {
 
     /// Names the log's end, for a recovery to stop at (`pg_create_restore_point`). Returns where
     /// that is.
-    pub async fn create_restore_point(&self, name: &str) -> Result<Lsn> {
-        backup::create_restore_point(&self.core, name).await
+    pub fn create_restore_point(&self, name: &str) -> Lsn {
+        backup::create_restore_point(&self.core, name)
     }
 
     /// As [`TxnSystem::checkpoint`], made on the calling thread.

@@ -1,12 +1,13 @@
 //! The transaction system as rooms above use it, on a simulated disk.
 
 mod it {
-    mod archive;
+    pub mod archive;
     mod deadlocks;
     mod locks;
     mod recovery;
     mod rows;
     mod schedule;
+    mod standby;
     mod stress;
     pub mod support;
     mod visibility;

@@ -27,6 +27,8 @@ pub struct Reader {
     start: u64,
     /// Where the next record would start.
     at: u64,
+    /// Nothing from here on is looked at.
+    limit: u64,
 }
 
 /// A record and its place: it takes the bytes `start..end` of the stream.
@@ -53,7 +55,14 @@ impl Reader {
             bytes: Vec::new(),
             start: from.0,
             at: from.0,
+            limit: u64::MAX,
         }
+    }
+
+    /// Looks at nothing from `limit` on, of a log that is being written: where the next record is
+    /// not whole before it, [`next`](Self::next) answers `None` until it is raised.
+    pub fn read_up_to(&mut self, limit: Lsn) {
+        self.limit = limit.0;
     }
 
     /// Reads everything that the segments before `until` still have, and what follows: from the
@@ -158,6 +167,9 @@ impl Reader {
     /// files end.
     fn read_on(&mut self) -> io::Result<usize> {
         let at = self.start + self.bytes.len() as u64;
+        if at >= self.limit {
+            return Ok(0);
+        }
         let (number, offset) = (at / self.size, at % self.size);
         if self.file.as_ref().is_none_or(|(open, _)| *open != number) {
             let path = segment::path(number, self.size);
@@ -170,7 +182,7 @@ impl Reader {
             return Ok(0);
         };
         let had = self.bytes.len();
-        let want = CHUNK.min((self.size - offset) as usize);
+        let want = (CHUNK as u64).min(self.size - offset).min(self.limit - at) as usize;
         self.bytes.resize(had + want, 0);
         let read = {
             let _wait = blocking(WaitEvent::WalRead, Object::lsn(at));

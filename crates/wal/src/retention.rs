@@ -18,9 +18,11 @@ struct Holds {
 }
 
 impl Retention {
-    /// The least position that somebody needs, `lsn` at most.
-    pub fn least(&self, lsn: Lsn) -> Lsn {
-        self.0.lock().from.values().copied().fold(lsn, Lsn::min)
+    /// Recycles what lies before the least position that somebody needs, `lsn` at most. Who begins
+    /// to hold some of it meanwhile waits.
+    pub fn recycle<T>(&self, lsn: Lsn, recycle: impl FnOnce(Lsn) -> T) -> T {
+        let holds = self.0.lock();
+        recycle(holds.from.values().copied().fold(lsn, Lsn::min))
     }
 }
 
@@ -68,18 +70,19 @@ mod tests {
     #[test]
     fn the_least_hold_counts() {
         let retention = Arc::new(Retention::default());
-        assert_eq!(retention.least(Lsn(50)), Lsn(50));
+        let least = |lsn| retention.recycle(lsn, |least| least);
+        assert_eq!(least(Lsn(50)), Lsn(50));
         let (one, other) = (
             WalHold::new(&retention, Lsn(10)),
             WalHold::new(&retention, Lsn(20)),
         );
-        assert_eq!(retention.least(Lsn(50)), Lsn(10));
+        assert_eq!(least(Lsn(50)), Lsn(10));
         one.advance(Lsn(30));
         one.advance(Lsn(5));
-        assert_eq!((one.from(), retention.least(Lsn(50))), (Lsn(30), Lsn(20)));
+        assert_eq!((one.from(), least(Lsn(50))), (Lsn(30), Lsn(20)));
         drop(other);
-        assert_eq!(retention.least(Lsn(50)), Lsn(30));
+        assert_eq!(least(Lsn(50)), Lsn(30));
         drop(one);
-        assert_eq!(retention.least(Lsn(50)), Lsn(50));
+        assert_eq!(least(Lsn(50)), Lsn(50));
     }
 }

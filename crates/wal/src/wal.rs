@@ -255,6 +255,27 @@ impl Wal {
         }
     }
 
+    /// Appends bytes of another server's log as they are; `at` is where they have to come, the end
+    /// of this log. Nothing else may be inserted.
+    ///
+    /// # Errors
+    /// XX000 when the log ends elsewhere.
+    pub fn append(&self, at: Lsn, bytes: &[u8]) -> Result<()> {
+        let shared = &self.shared;
+        let len = bytes.len() as u64;
+        let Some(place) = shared.buffer.reserve_at(thread_index(), at.0, len) else {
+            let end = self.inserted().to_halves();
+            let message = format!("the log goes on at {end}, not at {}", at.to_halves());
+            return Err(Error::internal(message));
+        };
+        shared.buffer.copy(place, bytes, |at| self.wait_for(at));
+        count(Counter::WalByte, len);
+        if shared.needs_writing() {
+            shared.kick();
+        }
+        Ok(())
+    }
+
     pub fn timeline(&self) -> TimelineId {
         self.shared.timeline
     }
@@ -343,7 +364,8 @@ impl Wal {
     /// [holds](Self::hold): reuses or removes them. To be called after a checkpoint has been made
     /// durable, with its redo point.
     pub fn recycle_before(&self, lsn: Lsn) -> Result<()> {
-        self.segments.recycle_before(self.retention.least(lsn))
+        self.retention
+            .recycle(lsn, |least| self.segments.recycle_before(least))
     }
 
     /// Flushes everything and stops the threads. Nothing may be inserted after.

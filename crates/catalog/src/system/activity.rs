@@ -25,8 +25,10 @@ fn may_see(catalog: &Catalog, state: &dyn SystemState, session: &SessionInfo) ->
 
 pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let row_of = |s: SessionInfo| {
-        let client = s.backend_type == "client backend";
-        let (id, name) = match catalog.database_by_name(&s.database) {
+        let sender = s.backend_type == "walsender";
+        let client = s.backend_type == "client backend" || sender;
+        let database = catalog.database_by_name(&s.database);
+        let (id, name) = match database.filter(|_| !sender) {
             Some(d) => (d.oid.into(), d.name.as_str().into()),
             None => (Datum::Null, Datum::Null),
         };
@@ -304,10 +306,23 @@ fn counted(which: Counter) -> i64 {
     counter(which) as i64
 }
 
-/// The log is not archived.
-pub(super) fn pg_stat_archiver(_: &Catalog, _: &dyn SystemState) -> Rows {
-    let none = || Datum::Null;
-    vec![row![0i64, none(), none(), 0i64, none(), none(), none()]]
+pub(super) fn pg_stat_archiver(_: &Catalog, state: &dyn SystemState) -> Rows {
+    let archiver = state.archiver();
+    let file = |file: Option<(String, i64)>| match file {
+        Some((name, time)) => (name.into(), Datum::TimestampTz(time)),
+        None => (Datum::Null, Datum::Null),
+    };
+    let (archived, archived_at) = file(archiver.last_archived);
+    let (failed, failed_at) = file(archiver.last_failed);
+    vec![row![
+        archiver.archived as i64,
+        archived,
+        archived_at,
+        archiver.failed as i64,
+        failed,
+        failed_at,
+        Datum::Null,
+    ]]
 }
 
 /// Pages written to make room, by the page writer or a session that found it too slow; it never

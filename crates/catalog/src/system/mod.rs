@@ -21,6 +21,7 @@ pub mod operator_class;
 mod part;
 pub mod partition;
 mod relation;
+mod replication;
 mod role;
 pub mod routine;
 pub mod routine_text;
@@ -40,7 +41,7 @@ use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::FixedState;
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Lsn, Oid, Result, SqlType};
 
 use super::{Catalog, IndexDef, ViewDef, builtin};
 pub use domain::shown_check;
@@ -135,6 +136,18 @@ pub trait SystemState {
     fn stalls(&self) -> Vec<StallInfo> {
         Vec::new()
     }
+    /// Sessions that send the log.
+    fn wal_senders(&self) -> Vec<WalSenderInfo> {
+        Vec::new()
+    }
+    /// For whom the log is kept.
+    fn replication_slots(&self) -> Vec<SlotInfo> {
+        Vec::new()
+    }
+    /// What became of the log's segments.
+    fn archiver(&self) -> ArchiverInfo {
+        ArchiverInfo::default()
+    }
     /// The transactions before this one have ended: nothing has to ask how.
     fn oldest_xid(&self) -> u64;
     /// When the transaction began. Microseconds since 2000-01-01 UTC, as everywhere here.
@@ -147,6 +160,39 @@ pub trait SystemState {
     fn index_as_seen(&self, index: &IndexDef) -> Option<IndexDef>;
     /// Which of a view's columns can be written to; none where no row of it can.
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool>;
+}
+
+/// A session that sends the log.
+#[derive(Clone, Debug)]
+pub struct WalSenderInfo {
+    pub pid: i32,
+    pub state: &'static str,
+    pub sent: Option<Lsn>,
+    pub written: Option<Lsn>,
+    pub flushed: Option<Lsn>,
+    pub applied: Option<Lsn>,
+    pub reply_time: Option<i64>,
+}
+
+/// A row of `pg_replication_slots`.
+#[derive(Clone, Debug)]
+pub struct SlotInfo {
+    pub name: String,
+    pub temporary: bool,
+    pub active_pid: Option<i32>,
+    pub restart: Option<Lsn>,
+    /// Bytes of log that may still come before it is given up.
+    pub safe_size: Option<i64>,
+    pub lost: bool,
+}
+
+/// The row of `pg_stat_archiver`; files with the moment of the attempt.
+#[derive(Clone, Debug, Default)]
+pub struct ArchiverInfo {
+    pub archived: u64,
+    pub last_archived: Option<(String, i64)>,
+    pub failed: u64,
+    pub last_failed: Option<(String, i64)>,
 }
 
 /// A session as `pg_stat_activity` shows it. Times are microseconds since 2000-01-01 UTC.

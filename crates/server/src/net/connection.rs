@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use throng_exec::client::Client;
 use throng_observe::accounted;
+use throng_session::replication::WalSender;
 use throng_session::{Engine, Login, Session};
 use throng_sync::{Pooled, VectorPool};
 use throng_txn::SessionEntry;
@@ -33,6 +34,7 @@ use super::stream::{self, Origin, READ, Stream};
 use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
 use crate::auth;
+use crate::replication;
 
 /// The minor protocol version we speak at most.
 const NEWEST_MINOR: u16 = 2;
@@ -59,7 +61,7 @@ pub async fn serve(host: Rc<LoopShared>, stream: Stream, guest: Guest) {
     let peer = Peer::new(stream);
     // What a session needs once lies elsewhere: its own memory is for as long as it is there.
     let starting = Pooled::pin(|| start(&host, peer, &origin, &guest));
-    let (mut peer, mut session) = {
+    let (mut peer, mut session, sender) = {
         let started = tokio::select! {
             biased;
             started = tokio::time::timeout(timeout, starting) => started,
@@ -87,7 +89,15 @@ pub async fn serve(host: Rc<LoopShared>, stream: Stream, guest: Guest) {
     let waits = session.waits();
     let ended = tokio::select! {
         biased;
-        ended = accounted(waits, converse(&mut peer, &mut session)) => ended,
+        ended = accounted(waits, async {
+            match &sender {
+                None => converse(&mut peer, &mut session).await,
+                // Elsewhere: there are few, and each connection has room for what it may become.
+                Some(sender) => {
+                    Box::pin(replication::converse(&mut peer, &mut session, sender)).await
+                }
+            }
+        }) => ended,
         () = host.stop.clone().said() => Err(host.stop.error()),
     };
     if let Err(e) = ended {
@@ -120,7 +130,7 @@ async fn start(
     mut peer: Peer,
     origin: &Origin,
     guest: &Guest,
-) -> Result<Option<(Peer, Session)>> {
+) -> Result<Option<(Peer, Session, Option<Box<WalSender>>)>> {
     loop {
         let Some(range) = next_startup(&mut peer).await? else {
             return Ok(None);
@@ -153,7 +163,7 @@ async fn start(
                 }
                 let request = Request::new(major, minor, &parameters);
                 return match session(host, &mut peer, origin, request).await {
-                    Ok(session) => Ok(Some((peer, session))),
+                    Ok((session, sender)) => Ok(Some((peer, session, sender))),
                     Err(e) => refuse(&mut peer, e).await,
                 };
             }
@@ -193,6 +203,8 @@ struct Request {
     options: Vec<(String, String)>,
     /// Protocol extensions (`_pq_.…`) that we do not know.
     extensions: Vec<String>,
+    /// `replication`, where that is given.
+    replication: Option<String>,
 }
 
 impl Request {
@@ -205,12 +217,14 @@ impl Request {
             application_name: String::new(),
             options: Vec::new(),
             extensions: Vec::new(),
+            replication: None,
         };
         for &(name, value) in parameters {
             match name {
                 "user" => request.user = Some(value.to_owned()),
                 "database" => request.database = Some(value.to_owned()),
                 "application_name" => request.application_name = value.to_owned(),
+                "replication" => request.replication = Some(value.to_owned()),
                 "options" => request.options.extend(command_line_options(value)),
                 _ if name.starts_with("_pq_.") => request.extensions.push(name.to_owned()),
                 _ => request.options.push((name.to_owned(), value.to_owned())),
@@ -255,7 +269,8 @@ async fn session(
     peer: &mut Peer,
     origin: &Origin,
     request: Request,
-) -> Result<Session> {
+) -> Result<(Session, Option<Box<WalSender>>)> {
+    let replicates = asks_for_replication(request.replication.as_deref())?;
     if request.major != 3 {
         return Err(Error::new(
             state::FEATURE_NOT_SUPPORTED,
@@ -289,6 +304,11 @@ async fn session(
     let tls = host.tls.as_ref().filter(|_| encryption.is_some());
     let end_point = tls.and_then(|tls| tls.end_point.as_deref());
     let method = auth::authenticate(&host.engine, peer, &user, origin, end_point).await?;
+    // What takes the log belongs to no database.
+    let database = match replicates {
+        true => host.engine.first_database(),
+        false => database,
+    };
     if !host.engine.database_exists(&database) {
         return Err(Error::new(
             state::INVALID_CATALOG_NAME,
@@ -303,7 +323,14 @@ async fn session(
         client: origin.to_string(),
         encryption,
     };
-    let session = Session::new(host.engine.clone(), login)?;
+    let engine = host.engine.clone();
+    let (session, sender) = match replicates {
+        false => (Session::new(engine, login)?, None),
+        true => {
+            let (session, sender) = Session::wal_sender(engine, login)?;
+            (session, Some(Box::new(sender)))
+        }
+    };
     session.log_connection(method.name());
 
     wire::message(&mut peer.output, b'R', |b| wire::put_i32(b, 0));
@@ -322,7 +349,21 @@ async fn session(
     });
     session.greet(peer);
     wire::ready_for_query(&mut peer.output, session.status());
-    Ok(session)
+    Ok((session, sender))
+}
+
+/// Whether a client wants the log, and not SQL.
+fn asks_for_replication(value: Option<&str>) -> Result<bool> {
+    match value.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("false" | "off" | "no" | "0") => Ok(false),
+        Some("true" | "on" | "yes" | "1") => Ok(true),
+        Some("database") => Err(Error::unsupported("logical replication")),
+        Some(other) => Err(Error::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("invalid value for parameter \"replication\": \"{other}\""),
+        )
+        .hint("Valid values are: \"false\", 0, \"true\", 1, \"database\".")),
+    }
 }
 
 /// Answers messages until the client leaves. An error here ends the connection.

@@ -17,6 +17,7 @@ mod pipelines;
 mod protocol;
 mod queues;
 mod redo;
+mod replication;
 mod restart;
 mod script;
 mod server;

@@ -52,6 +52,7 @@ use throng_exec::write;
 use transaction::{Block, Joined, Transaction};
 
 pub use answers::eval_host::format_settings;
+pub(crate) use answers::system::to_unix;
 
 /// Who wants a session.
 pub struct Login {
@@ -205,7 +206,7 @@ impl Session {
         Ok(session)
     }
 
-    fn begun(
+    pub(crate) fn begun(
         engine: Arc<Engine>,
         login: Login,
         mut admission: Admission,

@@ -81,7 +81,7 @@ fn write(disk: &SimDisk, path: &str, bytes: &[u8]) {
 }
 
 /// Copies what a backup copies, page by page, each as it is at that moment.
-async fn copy(backup: Backup, from: &SimDisk) -> (SimDisk, BackupEnd) {
+pub async fn copy(backup: Backup, from: &SimDisk) -> (SimDisk, BackupEnd) {
     let to = SimDisk::new();
     for path in files_to_copy(from).expect("listed") {
         if !from.exists(&path).expect("readable") {
@@ -137,7 +137,7 @@ async fn commit(table: &Table, session: &Session, key: u32) {
 }
 
 /// The disk's files as a crash-proof copy: SimDisk forgets what was never synced.
-fn durable(disk: &SimDisk) -> SimDisk {
+pub fn durable(disk: &SimDisk) -> SimDisk {
     let copy = SimDisk::new();
     for path in files_to_copy(disk)
         .expect("listed")
@@ -195,7 +195,7 @@ fn a_backup_made_beside_writers_is_restored_to_any_moment() {
                 let lsn = sys.wal().inserted();
                 let rows = key as usize + 1;
                 let name = format!("after {rows}");
-                sys.create_restore_point(&name).await.expect("named");
+                sys.create_restore_point(&name);
                 moments.push(Moment { rows, lsn, time });
                 std::thread::sleep(Duration::from_millis(2));
                 sys.checkpoint_blocking().expect("a checkpoint");
@@ -290,7 +290,7 @@ fn a_recovery_begins_a_timeline_that_the_next_one_follows() {
         for key in 0..100 {
             commit(&table, &writer, key).await;
         }
-        sys.create_restore_point("hundred").await.expect("named");
+        sys.create_restore_point("hundred");
         for key in 100..150 {
             commit(&table, &writer, key).await;
         }

@@ -113,29 +113,16 @@ const fn real(min: f64, max: f64) -> Kind {
 }
 
 inert! {
-    fixed "nothing is archived and no backup is restored here" {
+    fixed "there are no restart points, no archive modules and no summaries of the log" {
         "archive_cleanup_command" STRING, "", Sighup; "Write-Ahead Log / Archive Recovery", "Sets the shell command that will be executed at every restart point."
-        "archive_command" STRING, "", Sighup; "Write-Ahead Log / Archiving", "Sets the shell command that will be called to archive a WAL file."
         "archive_library" STRING, "", Sighup; "Write-Ahead Log / Archiving", "Sets the library that will be called to archive a WAL file."
-        "archive_mode" Kind::Enum(&["always", "on", "off"]), "off", Postmaster; "Write-Ahead Log / Archiving", "Allows archiving of WAL files using \"archive_command\"."
-        "archive_timeout" int(0, 1_073_741_823, Unit::Seconds), "0", Sighup; "Write-Ahead Log / Archiving", "Sets the amount of time to wait before forcing a switch to the next WAL file."
         "recovery_end_command" STRING, "", Sighup; "Write-Ahead Log / Archive Recovery", "Sets the shell command that will be executed once at the end of recovery."
-        "recovery_target" STRING, "", Postmaster; "Write-Ahead Log / Recovery Target", "Set to \"immediate\" to end recovery as soon as a consistent state is reached."
-        "recovery_target_action" Kind::Enum(&["pause", "promote", "shutdown"]), "pause", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the action to perform upon reaching the recovery target."
-        "recovery_target_inclusive" BOOL, "on", Postmaster; "Write-Ahead Log / Recovery Target", "Sets whether to include or exclude transaction with recovery target."
-        "recovery_target_lsn" STRING, "", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the LSN of the write-ahead log location up to which recovery will proceed."
-        "recovery_target_name" STRING, "", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the named restore point up to which recovery will proceed."
-        "recovery_target_time" STRING, "", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the time stamp up to which recovery will proceed."
-        "recovery_target_timeline" STRING, "latest", Postmaster; "Write-Ahead Log / Recovery Target", "Specifies the timeline to recover into."
-        "recovery_target_xid" STRING, "", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the transaction ID up to which recovery will proceed."
-        "restore_command" STRING, "", Sighup; "Write-Ahead Log / Archive Recovery", "Sets the shell command that will be called to retrieve an archived WAL file."
         "summarize_wal" BOOL, "off", Sighup; "Write-Ahead Log / Summarization", "Starts the WAL summarizer process to enable incremental backup."
         "wal_summary_keep_time" int(0, 35_791_394, Unit::Minutes), "14400", Sighup; "Write-Ahead Log / Summarization", "Time for which WAL summary files should be kept."
     }
     fixed "there is no replication" {
         "hot_standby_feedback" BOOL, "off", Sighup; "Replication / Standby Servers", "Allows feedback from a hot standby to the primary that will avoid query conflicts."
         "idle_replication_slot_timeout" int(0, MAX, Unit::Seconds), "0", Sighup; "Replication / Sending Servers", "Sets the duration a replication slot can remain idle before it is invalidated."
-        "max_slot_wal_keep_size" int(-1, MAX, Unit::Megabytes), "-1", Sighup; "Replication / Sending Servers", "Sets the maximum WAL size that can be reserved by replication slots."
         "output_plugin_libraries" STRING, "pgoutput, test_decoding", Superuser; "Replication / Sending Servers", "Lists libraries that may be named as logical decoding output plugins."
         "primary_conninfo" STRING, "", Sighup; "Replication / Standby Servers", "Sets the connection string to be used to connect to the sending server."
         "primary_slot_name" STRING, "", Sighup; "Replication / Standby Servers", "Sets the name of the replication slot to use on the sending server."
@@ -144,7 +131,6 @@ inert! {
         "synchronized_standby_slots" STRING, "", Sighup; "Replication / Primary Server", "Lists streaming replication standby server replication slot names that logical WAL sender processes will wait for."
         "synchronous_standby_names" STRING, "", Sighup; "Replication / Primary Server", "Number of synchronous standbys and list of names of potential synchronous ones."
         "track_commit_timestamp" BOOL, "off", Postmaster; "Replication / Sending Servers", "Collects transaction commit time."
-        "wal_keep_size" int(0, MAX, Unit::Megabytes), "0", Sighup; "Replication / Sending Servers", "Sets the size of WAL files held for standby servers."
     }
     free "there is no replication" {
         "debug_logical_replication_streaming" Kind::Enum(&["buffered", "immediate"]), "buffered", User; "Developer Options", "Forces immediate streaming or serialization of changes in large transactions."
@@ -155,18 +141,15 @@ inert! {
         "max_active_replication_origins" int(0, 262_143, Unit::None), "10", Postmaster; "Replication / Subscribers", "Sets the maximum number of active replication origins."
         "max_logical_replication_workers" int(0, 262_143, Unit::None), "4", Postmaster; "Replication / Subscribers", "Maximum number of logical replication worker processes."
         "max_parallel_apply_workers_per_subscription" int(0, 1_024, Unit::None), "2", Sighup; "Replication / Subscribers", "Maximum number of parallel apply workers per subscription."
-        "max_replication_slots" int(0, 262_143, Unit::None), "10", Postmaster; "Replication / Sending Servers", "Sets the maximum number of simultaneously defined replication slots."
         "max_standby_archive_delay" int(-1, MAX, MS), "30000", Sighup; "Replication / Standby Servers", "Sets the maximum delay before canceling queries when a hot standby server is processing archived WAL data."
         "max_standby_streaming_delay" int(-1, MAX, MS), "30000", Sighup; "Replication / Standby Servers", "Sets the maximum delay before canceling queries when a hot standby server is processing streamed WAL data."
         "max_sync_workers_per_subscription" int(0, 262_143, Unit::None), "2", Sighup; "Replication / Subscribers", "Maximum number of table synchronization workers per subscription."
-        "max_wal_senders" int(0, 262_143, Unit::None), "10", Postmaster; "Replication / Sending Servers", "Sets the maximum number of simultaneously running WAL sender processes."
         "recovery_prefetch" Kind::Enum(&["off", "on", "try"]), "try", Sighup; "Write-Ahead Log / Recovery", "Prefetch referenced blocks during recovery."
         "wal_decode_buffer_size" int(65_536, 1_073_741_823, Unit::Bytes), "524288", Postmaster; "Write-Ahead Log / Recovery", "Buffer size for reading ahead in the WAL during recovery."
         "wal_receiver_create_temp_slot" BOOL, "off", Sighup; "Replication / Standby Servers", "Sets whether a WAL receiver should create a temporary replication slot if no permanent slot is configured."
         "wal_receiver_status_interval" int(0, 2_147_483, Unit::Seconds), "10", Sighup; "Replication / Standby Servers", "Sets the maximum interval between WAL receiver status reports to the sending server."
         "wal_receiver_timeout" int(0, MAX, MS), "60000", Sighup; "Replication / Standby Servers", "Sets the maximum wait time to receive data from the sending server."
         "wal_retrieve_retry_interval" int(1, MAX, MS), "5000", Sighup; "Replication / Standby Servers", "Sets the time to wait before retrying to retrieve WAL after a failed attempt."
-        "wal_sender_timeout" int(0, MAX, MS), "60000", User; "Replication / Sending Servers", "Sets the maximum time to wait for WAL replication."
     }
     fixed "it is not supported" {
         "allow_system_table_mods" BOOL, "off", Superuser; "Developer Options", "Allows modifications of the structure of system tables."

@@ -3,7 +3,7 @@
 
 use throng_types::error::state;
 use throng_types::lexical::is_space;
-use throng_types::{Error, Result};
+use throng_types::{Error, Lsn, Result};
 
 pub use throng_types::lexical::quantity::{Unit, parse_quantity};
 
@@ -239,6 +239,39 @@ pub fn raw(value: &Value) -> String {
 
 pub fn any_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
+}
+
+/// Nothing, or that recovery ends as soon as it may.
+pub fn recovery_target(text: &str) -> Result<String, String> {
+    match text {
+        "" | "immediate" => Ok(text.to_owned()),
+        _ => Err("The only allowed value is \"immediate\".".to_owned()),
+    }
+}
+
+pub fn recovery_target_lsn(text: &str) -> Result<String, String> {
+    let is_position = text.is_empty() || Lsn::from_halves(text).is_some();
+    is_position.then(|| text.to_owned()).ok_or_else(String::new)
+}
+
+/// A restore point's name, of less than 64 bytes.
+pub fn recovery_target_name(text: &str) -> Result<String, String> {
+    match text.len() {
+        0..64 => Ok(text.to_owned()),
+        _ => Err("\"recovery_target_name\" is too long (maximum 63 characters).".to_owned()),
+    }
+}
+
+pub fn recovery_target_xid(text: &str) -> Result<String, String> {
+    let is_number = text.is_empty() || text.parse::<u64>().is_ok();
+    is_number.then(|| text.to_owned()).ok_or_else(String::new)
+}
+
+pub fn recovery_target_timeline(text: &str) -> Result<String, String> {
+    let is_one = matches!(text, "latest" | "current") || text.parse::<u32>().is_ok_and(|n| n > 0);
+    is_one
+        .then(|| text.to_owned())
+        .ok_or_else(|| "\"recovery_target_timeline\" is not a valid number.".to_owned())
 }
 
 /// A character set that there is a conversion for: 22023 for others, 0A000 for those that have

@@ -93,7 +93,7 @@ relations! {
         name: TEXT, blks_zeroed: INT8, blks_hit: INT8, blks_read: INT8, blks_written: INT8,
         blks_exists: INT8, flushes: INT8, truncates: INT8, stats_reset: TIMESTAMPTZ,
     }
-    12231 pg_stat_replication {
+    12231 pg_stat_replication in replication {
         pid: INT4, usesysid: OID, usename: NAME, application_name: TEXT, client_addr: TEXT,
         client_hostname: TEXT, client_port: INT4, backend_start: TIMESTAMPTZ, backend_xmin: XID,
         state: TEXT, sent_lsn: PG_LSN, write_lsn: PG_LSN, flush_lsn: PG_LSN, replay_lsn: PG_LSN,

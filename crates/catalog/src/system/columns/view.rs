@@ -47,7 +47,7 @@ relations! {
     12343 pg_replication_origin_status {
         local_id: OID, external_id: TEXT, remote_lsn: PG_LSN, local_lsn: PG_LSN,
     }
-    12261 pg_replication_slots {
+    12261 pg_replication_slots in replication {
         slot_name: NAME, plugin: NAME, slot_type: TEXT, datoid: OID, database: NAME,
         temporary: BOOL, active: BOOL, active_pid: INT4, xmin: XID, catalog_xmin: XID,
         restart_lsn: PG_LSN, confirmed_flush_lsn: PG_LSN, wal_status: TEXT, safe_wal_size: INT8,

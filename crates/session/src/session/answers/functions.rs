@@ -17,7 +17,7 @@ use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
-use throng_values::io::scalar::{wide, wide_number};
+use throng_values::io::scalar::wide_number;
 use throng_values::settings::SERVER_VERSION;
 
 use crate::database::Database;
@@ -58,6 +58,9 @@ impl SessionHost<'_> {
         }
         if let Some(what) = name.strip_prefix("pg_stat_get_") {
             return Ok(self.statistic(what, object(&args[0])));
+        }
+        if let Some(answer) = self.log_function(name, args) {
+            return answer;
         }
         Ok(match name {
             "cursor_row" | "cursor_table" => return self.position(name, &args[0]),
@@ -177,10 +180,6 @@ impl SessionHost<'_> {
             },
             "pg_column_is_updatable" => self.catalog.table(object(&args[0])).is_some().into(),
 
-            "pg_current_wal_lsn" | "pg_current_wal_flush_lsn" => {
-                wide(self.session.engine.sys.wal().flushed().0)
-            }
-            "pg_current_wal_insert_lsn" => wide(self.session.engine.sys.wal().inserted().0),
             "pg_xact_status" | "txid_status" => {
                 let xid = throng_types::Xid(match name {
                     "txid_status" => int(&args[0]) as u64,

@@ -7,6 +7,7 @@ pub(super) mod eval_host;
 pub(super) mod functions;
 pub(super) mod identity;
 pub(super) mod index_property;
+mod log;
 pub(super) mod privilege;
 pub(crate) mod sequences;
 pub(super) mod statistics;

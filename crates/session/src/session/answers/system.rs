@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use throng_bind::binder;
 use throng_catalog::system::{
-    CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo,
-    SettingInfo, StallInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
+    ArchiverInfo, CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo,
+    SessionInfo, SettingInfo, SlotInfo, StallInfo, StructureInfo, SystemState, TableActivity,
+    WaitInfo, WaitingInfo, WalSenderInfo,
 };
 use throng_catalog::{Catalog, IndexDef, Relation, ViewDef};
-use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
-use throng_types::{FileId, Oid};
+use throng_txn::{ArchivedFile, LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
+use throng_types::{FileId, Lsn, Oid};
 use throng_values::io::datetime::parse_timestamptz;
 use throng_values::settings::value::raw;
 use throng_values::settings::{INERT, Id, Kind, Setting, Source, Unit, is_private};
@@ -20,10 +22,17 @@ use throng_exec::sequence;
 use throng_exec::store::Store;
 
 /// From microseconds since 1970 to microseconds since 2000.
-pub(in crate::session) fn from_unix(micros: i64) -> i64 {
-    const EPOCH: i64 = 946_684_800_000_000;
+pub(crate) fn from_unix(micros: i64) -> i64 {
     micros - EPOCH
 }
+
+/// From microseconds since 2000 to microseconds since 1970.
+pub(crate) fn to_unix(micros: i64) -> i64 {
+    micros.saturating_add(EPOCH)
+}
+
+/// 2000 in microseconds since 1970.
+const EPOCH: i64 = 946_684_800_000_000;
 
 /// A limit of a setting, as C's `%g` prints it.
 fn bound(value: f64) -> String {
@@ -273,6 +282,57 @@ impl SystemState for SessionHost<'_> {
 
     fn stalls(&self) -> Vec<StallInfo> {
         self.stall_rows()
+    }
+
+    fn wal_senders(&self) -> Vec<WalSenderInfo> {
+        let position = |lsn: Lsn| (lsn != Lsn::ZERO).then_some(lsn);
+        let senders = self.session.engine.senders.list().into_iter();
+        let infos = senders.map(|(pid, status)| WalSenderInfo {
+            pid: pid as i32,
+            state: status.state.name(),
+            sent: position(status.sent),
+            written: position(status.written),
+            flushed: position(status.flushed),
+            applied: position(status.applied),
+            reply_time: status.reply_time,
+        });
+        infos.collect()
+    }
+
+    fn replication_slots(&self) -> Vec<SlotInfo> {
+        let system = &self.session.engine.sys;
+        let most = system
+            .config()
+            .max_slot_wal_keep_size
+            .load(Ordering::Relaxed);
+        let inserted = system.wal().inserted();
+        let slots = system.replication_slots().list().into_iter();
+        let infos = slots.map(|slot| {
+            let kept = slot.restart.map(|lsn| inserted.0.saturating_sub(lsn.0));
+            SlotInfo {
+                safe_size: kept
+                    .filter(|_| most != u64::MAX)
+                    .map(|kept| most as i64 - kept as i64),
+                name: slot.name,
+                temporary: slot.temporary,
+                active_pid: slot.active_pid.map(|pid| pid as i32),
+                restart: slot.restart,
+                lost: slot.lost,
+            }
+        });
+        infos.collect()
+    }
+
+    fn archiver(&self) -> ArchiverInfo {
+        let status = self.session.engine.sys.archiver_status();
+        let status = status.unwrap_or_default();
+        let file = |file: ArchivedFile| (file.name, from_unix(file.time));
+        ArchiverInfo {
+            archived: status.archived,
+            last_archived: status.last_archived.map(file),
+            failed: status.failed,
+            last_failed: status.last_failed.map(file),
+        }
     }
 
     fn now(&self) -> i64 {

@@ -189,7 +189,22 @@ fn sequence_parameters(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     ctx.host.system_function("pg_sequence_parameters", args)
 }
 
+fn create_physical_slot(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    ctx.host
+        .system_function("pg_create_physical_replication_slot", args)
+}
+
 pub static FUNCTIONS: &[Function] = &[
+    Function::new(
+        3779,
+        "pg_create_physical_replication_slot",
+        &[NAME, BOOL, BOOL],
+        RECORD,
+        create_physical_slot,
+    )
+    .volatile()
+    .defaults(2)
+    .columns(&[("slot_name", NAME), ("lsn", PG_LSN)]),
     Function::new(
         3078,
         "pg_sequence_parameters",
