@@ -16,12 +16,12 @@ use throng_access::XidStatus;
 use throng_access::check::{Fault, FileKind, check_file, compare};
 use throng_buffer::PoolConfig;
 use throng_disk::{CheckedDisk, Disk, RealDisk, RelFiles, descriptors};
-use throng_txn::{OpenConfig, TxnConfig, TxnSystem};
+use throng_txn::{Archiving, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Xid};
 use throng_wal::WalConfig;
 
-use crate::config;
+use crate::{config, standby};
 
 /// Memory for applying the log.
 const POOL: usize = 64 << 20;
@@ -67,6 +67,12 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
             format!("{} is no data directory", args.data.display()),
         ));
     }
+    if args.data.join(standby::STANDBY).exists() {
+        // What is checked is recovered first, which a standby's log would not go on from.
+        let message = format!("{} is a standby's data directory", args.data.display());
+        return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .hint("Check a copy of it, without standby.signal."));
+    }
     // A limit that stays is no fault of the data's.
     let _ = descriptors::raise();
     let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(&args.data)?));
@@ -86,7 +92,7 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
         wal: WalConfig::default(),
         txn: TxnConfig::default(),
         recovery: None,
-        archive: None,
+        archive: Archiving::Untouched,
     })?;
     sys.shutdown()?;
     let rolled_back = |xid: Xid| matches!(sys.status(xid), XidStatus::Aborted);

@@ -22,6 +22,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve PostgreSQL clients from a data directory, created at first start.
     Serve(Serve),
+    /// Have the standby on a data directory take over, and wait until it serves.
+    Promote(Promote),
     /// Verify every page, index and chain of a data directory that no server is using.
     Check(Check),
     /// Put servers under the same load, in turns, and say what limits each.
@@ -65,6 +67,19 @@ pub struct Serve {
     /// Give a setting its server-wide value; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// Follow this server until promoted; an empty data directory begins with a copy of it.
+    #[arg(long, value_name = "URL")]
+    pub standby_of: Option<String>,
+    /// The replication slot of the primary that keeps the log for this standby.
+    #[arg(long, value_name = "NAME", requires = "standby_of")]
+    pub slot: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Promote {
+    /// The standby's data directory.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
 }
 
 #[derive(Args)]
@@ -92,6 +107,8 @@ pub struct Config {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Server-wide values of settings.
     pub settings: GivenSettings,
+    pub standby_of: Option<String>,
+    pub slot: Option<String>,
 }
 
 /// Keys of `throng.toml` and `--set` that are the server's own and not an entry of the settings'
@@ -182,6 +199,8 @@ impl Config {
             unix_sockets,
             certificate,
             settings: given,
+            standby_of: serve.standby_of.clone(),
+            slot: serve.slot.clone(),
         })
     }
 }
@@ -291,6 +310,8 @@ mod tests {
             cores: Some("0".into()),
             memory: Some("64MB".into()),
             settings: vec!["work_mem=16MB".into()],
+            standby_of: None,
+            slot: None,
         };
         let config = Config::of(&serve).expect("valid");
         assert_eq!(config.listen.port(), 7000);

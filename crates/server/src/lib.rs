@@ -14,3 +14,4 @@ pub mod net;
 mod replication;
 pub mod restart;
 pub mod serve;
+pub mod standby;

@@ -7,7 +7,7 @@ use clap::Parser;
 use throng_observe::heap::Counting;
 use throng_server::config::{Cli, Command, Config};
 use throng_server::log::{Entries, Lost};
-use throng_server::{check, manual, serve};
+use throng_server::{check, manual, serve, standby};
 use throng_types::{Error, Result};
 use tracing_subscriber::EnvFilter;
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => Config::of(&args)
             .and_then(serve::run)
             .map(|()| ExitCode::SUCCESS),
+        Command::Promote(args) => standby::promote(&args.data).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(&args),
         Command::Lab(args) => Ok(throng_lab::cli::run(&args)),
         Command::Profile(args) => Ok(throng_lab::profile::command::run(&args)),

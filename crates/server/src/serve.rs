@@ -22,6 +22,7 @@ use crate::config::{self, Config};
 use crate::net::listener::{Listeners, Loops};
 use crate::net::tls::Tls;
 use crate::restart::Restart;
+use crate::standby::{self, Followed};
 
 /// What long values may take together at least: PostgreSQL's longest one.
 const LEAST_FOR_VALUES: usize = 1 << 30;
@@ -33,6 +34,12 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub fn run(config: Config) -> Result<()> {
     if let Err(e) = descriptors::raise() {
         tracing::warn!(error = %e, "the limit of open files stays as it is");
+    }
+    if let Some(target) = standby::target(&config)? {
+        match standby::follow(&config, &target)? {
+            Followed::Promoted => {}
+            Followed::Stopped => return Ok(()),
+        }
     }
     let restart = Restart::of_this_process();
     let served = run_once(&config, &restart);

@@ -24,6 +24,11 @@ use crate::session::to_unix;
 
 /// A file in the data directory that asks the next start for a recovery from the archive.
 const SIGNAL: &str = "recovery.signal";
+/// One that asks for a standby to begin a timeline of its own.
+const PROMOTION: &str = "promote.signal";
+/// What makes a directory a standby's, and what is left of that after a promotion.
+const STANDBY: &str = "standby.signal";
+const PROMOTED: &str = "promoted";
 /// Where `restore_command` puts what it brings.
 const FETCHED: &str = "tmp/restored";
 /// A shell ends so where it does not find the command; signals come after. The archive is not there
@@ -120,6 +125,16 @@ fn run(data: &Path, command: &str) -> std::io::Result<ExitStatus> {
 /// # Errors
 /// F0000 for one without `restore_command`, 22023 for targets that are none, or several.
 pub(crate) fn recovery(data: &Path, settings: &ServerSettings) -> Result<Option<ArchiveRecovery>> {
+    if data.join(PROMOTION).exists() {
+        // What a standby has received is all there is.
+        return Ok(Some(ArchiveRecovery {
+            fetch: Box::new(|_| Ok(None)),
+            target: RecoveryTarget {
+                timeline: TargetTimeline::Current,
+                ..RecoveryTarget::default()
+            },
+        }));
+    }
     if !data.join(SIGNAL).exists() {
         return Ok(None);
     }
@@ -166,9 +181,19 @@ pub(crate) fn adopt_streamed_log(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What was asked for is done.
+/// What was asked for is done. A standby is one no more before it is forgotten that it was to be
+/// promoted.
 pub(crate) fn recovered(data: &Path) -> Result<()> {
-    std::fs::remove_file(data.join(SIGNAL))?;
+    if data.join(STANDBY).exists() {
+        std::fs::rename(data.join(STANDBY), data.join(PROMOTED))?;
+        std::fs::File::open(data)?.sync_all()?;
+    }
+    for signal in [SIGNAL, PROMOTION] {
+        match std::fs::remove_file(data.join(signal)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
+            _ => {}
+        }
+    }
     Ok(())
 }
 

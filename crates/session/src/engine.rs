@@ -16,7 +16,7 @@ use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, T
 use throng_observe::WaitEvent;
 use throng_sync::Nodes;
 use throng_sync::lab::Choice;
-use throng_txn::{Archive, CancelReason, OpenConfig, TxnConfig, TxnSystem};
+use throng_txn::{Archiving, CancelReason, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::made;
@@ -139,7 +139,7 @@ fn chosen<T: FromStr + Default>(settings: &ServerSettings, id: Id) -> T {
 }
 
 /// What of the pool is fixed while the server runs.
-fn pool_config(settings: &ServerSettings, bytes: usize, nodes: Nodes) -> PoolConfig {
+pub(crate) fn pool_config(settings: &ServerSettings, bytes: usize, nodes: Nodes) -> PoolConfig {
     let lock = chosen(settings, Id::LabExtendLock);
     let usual = match lock {
         ExtendLock::Wide => Victims::Inside,
@@ -160,7 +160,7 @@ fn pool_config(settings: &ServerSettings, bytes: usize, nodes: Nodes) -> PoolCon
 }
 
 /// What of the log is fixed while the server runs.
-fn wal_config(settings: &ServerSettings) -> WalConfig {
+pub(crate) fn wal_config(settings: &ServerSettings) -> WalConfig {
     WalConfig {
         insert: chosen(settings, Id::LabWalInsert),
         insert_lanes: settings.int(Id::LabWalLanes) as usize,
@@ -199,7 +199,11 @@ fn choose_forms(settings: &ServerSettings) -> Result<()> {
 
 /// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us` or fragile
 /// by `lab_disk_fault`.
-fn open_disk(data: &Path, settings: &ServerSettings, failed: Tell) -> Result<Arc<dyn Disk>> {
+pub(crate) fn open_disk(
+    data: &Path,
+    settings: &ServerSettings,
+    failed: Tell,
+) -> Result<Arc<dyn Disk>> {
     let reading: Reading = chosen(settings, Id::LabRead);
     let pause = Duration::from_micros(settings.int(Id::LabSlowDisk) as u64);
     let real = RealDisk::with_reading(data, reading)?;
@@ -238,9 +242,10 @@ impl Engine {
             wal: wal_config(&settings),
             txn: txn_config(&settings),
             recovery,
-            archive: archive
-                .clone()
-                .map(|command| Box::new(ByCommand(command)) as Box<dyn Archive>),
+            archive: match archive.clone() {
+                Some(command) => Archiving::To(Box::new(ByCommand(command))),
+                None => Archiving::Off,
+            },
         })?;
         if let Some(timeline) = report.new_timeline {
             archive::recovered(&config.data)?;

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use throng_txn::TxnSystem;
+use throng_exec::placement::Placement;
+use throng_txn::{Standby, TxnSystem};
 use throng_types::error::state;
 use throng_types::{Error, Lsn, Result};
 use throng_values::settings::Id;
 
-use crate::engine::Engine;
+use crate::archive;
+use crate::engine::{Engine, GivenSettings, open_disk, pool_config, wal_config};
 use crate::session::{Login, Session, now};
 
 /// What a session that sends the log is called among the server's.
@@ -143,6 +146,25 @@ impl Session {
         drop(senders);
         Ok((session, WalSender { engine, pid }))
     }
+}
+
+/// Opens a data directory that follows another server, as the settings say.
+///
+/// # Errors
+/// F0000 for settings that are none; XX001, 58030 and 53100 from storage.
+pub fn open_standby(
+    data: &Path,
+    settings: &GivenSettings,
+    pool_bytes: usize,
+    cores: &[usize],
+) -> Result<Standby> {
+    archive::adopt_streamed_log(data)?;
+    let settings = settings.settings()?;
+    let disk = open_disk(data, &settings, Box::new(|_| {}))?;
+    let nodes = Placement::new(&settings, cores)?.nodes();
+    let pool = pool_config(&settings, pool_bytes, nodes);
+    let between = Duration::from_secs(settings.int(Id::CheckpointTimeout) as u64);
+    Standby::open(disk, pool, wal_config(&settings), between)
 }
 
 /// The moment now as the protocol tells it.

@@ -42,6 +42,17 @@ pub trait Archive: Send + Sync {
     fn timeout(&self) -> Option<Duration>;
 }
 
+/// What becomes of the log's whole segments (`archive_mode`).
+#[derive(Default)]
+pub enum Archiving {
+    /// No server's: what is to be archived stays so.
+    #[default]
+    Untouched,
+    /// Nothing is archived, and what comes meanwhile will not be asked for later.
+    Off,
+    To(Box<dyn Archive>),
+}
+
 /// `pg_stat_archiver`.
 #[derive(Clone, Debug, Default)]
 pub struct ArchiverStatus {
@@ -222,7 +233,7 @@ pub(crate) fn history_name(timeline: TimelineId) -> String {
     format!("{timeline}.history")
 }
 
-/// Nothing is archived any more: what comes meanwhile will not be asked for later.
+/// Nothing is archived any more.
 pub(crate) fn forget(disk: &dyn Disk) -> Result<()> {
     if disk.exists(NAME)? {
         disk.remove(NAME)?;

@@ -47,7 +47,7 @@ pub use active::SnapshotForm;
 pub use archive_recovery::{
     ArchiveRecovery, FetchFromArchive, RecoveryStop, RecoveryTarget, TargetTimeline,
 };
-pub use archiver::{Archive, ArchivedFile, ArchiverStatus};
+pub use archiver::{Archive, ArchivedFile, ArchiverStatus, Archiving};
 pub use backup::{Backup, BackupEnd, files_to_copy};
 pub use lock::held::LockScope;
 pub use lock::report::LockReporter;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use throng_access::redo;
 use throng_buffer::{Pool, PoolConfig};
 use throng_disk::Disk;
-use throng_types::{Lsn, Result};
+use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, Reader, Record, TimelineHistory, Wal, WalConfig};
 
 use crate::control::{Control, StartRequirements};
@@ -128,6 +128,23 @@ impl Standby {
     /// XX000 when they do not come where this log ends.
     pub fn append(&self, at: Lsn, bytes: &[u8]) -> Result<()> {
         self.wal.append(at, bytes)
+    }
+
+    /// The directory follows another timeline, which leaves the current one where this standby is.
+    /// It is to be opened anew.
+    ///
+    /// # Errors
+    /// XX000 when it does not leave there; those of the disk.
+    pub fn branch(&mut self, history: TimelineHistory) -> Result<()> {
+        if history.begin() != self.replayed()
+            || history.at(self.control.redo) != self.history().at(self.control.redo)
+        {
+            return Err(Error::internal(
+                "a timeline that does not begin where the standby is",
+            ));
+        }
+        self.control.history = Arc::new(history);
+        Ok(self.control.write(&*self.disk)?)
     }
 
     /// Makes durable what was taken in, and redoes it.

@@ -15,7 +15,7 @@ use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::{FlushObserver, Wal, WalConfig};
 
 use crate::archive_recovery::ArchiveRecovery;
-use crate::archiver::{self, Archive, Archiver, ArchiverStatus};
+use crate::archiver::{self, Archiver, ArchiverStatus, Archiving};
 use crate::backup::{self, Backup};
 use crate::checkpoint::{CHECKPOINTER, Checkpointer};
 use crate::core::{Core, TxnConfig};
@@ -45,8 +45,7 @@ pub struct OpenConfig {
     pub txn: TxnConfig,
     /// Asked for a recovery from an archive.
     pub recovery: Option<ArchiveRecovery>,
-    /// Where the log's whole segments go (`archive_mode`).
-    pub archive: Option<Box<dyn Archive>>,
+    pub archive: Archiving,
 }
 
 /// The transaction system. Dropped without [`TxnSystem::shutdown`], it leaves what a crash leaves.
@@ -84,11 +83,12 @@ impl TxnSystem {
         ));
         // Before a checkpoint gives back segments that the archive has not got.
         let archiver = match archive {
-            Some(archive) => Some(Arc::new(Archiver::open(&*disk, &core.wal, archive)?)),
-            None => {
+            Archiving::To(archive) => Some(Arc::new(Archiver::open(&*disk, &core.wal, archive)?)),
+            Archiving::Off => {
                 archiver::forget(&*disk)?;
                 None
             }
+            Archiving::Untouched => None,
         };
         if recovered.redone {
             checkpointer.run_now(&core, false)?;

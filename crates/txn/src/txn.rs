@@ -125,6 +125,8 @@ pub struct Txn {
     /// A rollback has begun: others see it as it will be.
     undone: bool,
     over: bool,
+    /// It is committed for all to see; what it holds is still to be given back.
+    settled: bool,
 }
 
 impl Txn {
@@ -147,6 +149,7 @@ impl Txn {
             progress: Mutex::default(),
             undone: false,
             over: false,
+            settled: false,
         }
     }
 
@@ -685,14 +688,21 @@ impl Txn {
             core.wal.flush_here();
         }
         let flushed = core.wal.flush(lsn).await;
-        if flushed.is_err() {
-            // The session ends: nobody knows what became of its transaction.
-            session.cancel_flag().raise(CancelReason::Terminate);
-            if let Some(logged) = undecided {
+        let Some(logged) = undecided else {
+            return flushed.inspect_err(|_| session.cancel_flag().raise(CancelReason::Terminate));
+        };
+        match flushed {
+            Ok(()) => {
+                logged.end_in_turns().await;
+                Ok(())
+            }
+            Err(e) => {
+                // The session ends: nobody knows what became of its transaction.
+                session.cancel_flag().raise(CancelReason::Terminate);
                 logged.leave_undecided();
+                Err(e)
             }
         }
-        flushed
     }
 
     /// Commits a transaction that has written nothing, where it lies; `false` of another, which is
@@ -795,6 +805,12 @@ impl Txn {
 
     /// What comes after the status says committed.
     fn finish(&mut self, csn: Csn, xids: Vec<Xid>, row_lockers: &[Xid]) {
+        self.settle(csn, xids, row_lockers);
+        self.leave();
+    }
+
+    /// The same, but for what it holds.
+    fn settle(&mut self, csn: Csn, xids: Vec<Xid>, row_lockers: &[Xid]) {
         let core = self.session.core();
         if let Some(member) = self.serial.get() {
             core.serial.committed(member);
@@ -819,7 +835,7 @@ impl Txn {
         if files_gone || !xids.is_empty() {
             core.background.call();
         }
-        self.leave();
+        self.settled = true;
     }
 
     /// Gives back what a transaction holds, however it ended.
@@ -847,8 +863,10 @@ impl Drop for Undecided<'_> {
 
 impl Drop for Txn {
     fn drop(&mut self) {
-        if !self.over {
-            self.end_by_abort();
+        match (self.over, self.settled) {
+            (true, _) => {}
+            (false, true) => self.leave(),
+            (false, false) => self.end_by_abort(),
         }
     }
 }
@@ -879,9 +897,31 @@ impl Logged {
 
 impl Drop for Logged {
     fn drop(&mut self) {
-        let Some(mut txn) = self.txn.take() else {
+        if let Some(mut txn) = self.commit_for_all() {
+            txn.leave();
+        }
+    }
+}
+
+impl Logged {
+    /// Commits for all to see, and gives back what the transaction holds with the core given to
+    /// others in between: thousands of locks take their time. Dropped meanwhile, it is done at
+    /// once.
+    async fn end_in_turns(mut self) {
+        /// Locks between two turns: some hundred microseconds.
+        const PIECE: usize = 256;
+        let Some(mut txn) = self.commit_for_all() else {
             return;
         };
+        while !txn.session.unlock_some(0, PIECE) {
+            tokio::task::yield_now().await;
+        }
+        txn.leave();
+    }
+
+    /// The transaction, which is committed for all to see and still holds what it held.
+    fn commit_for_all(&mut self) -> Option<Txn> {
+        let mut txn = self.txn.take()?;
         let session = txn.session.clone();
         let core = session.core();
         let progress = txn.progress.get_mut();
@@ -902,7 +942,8 @@ impl Drop for Logged {
             })
         });
         drop(ending);
-        txn.finish(csn, xids, &row_lockers);
+        txn.settle(csn, xids, &row_lockers);
+        Some(txn)
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use throng_buffer::PoolConfig;
 use throng_disk::{Disk, RealDisk};
 use throng_txn::{
-    Isolation, OpenConfig, Session, SessionInfo, SnapshotForm, Txn, TxnConfig, TxnSystem,
+    Archiving, Isolation, OpenConfig, Session, SessionInfo, SnapshotForm, Txn, TxnConfig, TxnSystem,
 };
 use throng_wal::WalConfig;
 
@@ -144,7 +144,7 @@ fn open(dir: &Path, form: SnapshotForm) -> Result<Arc<TxnSystem>> {
             ..TxnConfig::default()
         },
         recovery: None,
-        archive: None,
+        archive: Archiving::Untouched,
     };
     Ok(TxnSystem::open(config)?.0)
 }

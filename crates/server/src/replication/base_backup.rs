@@ -23,6 +23,7 @@ use throng_wal::{TimelineId, segment_name, segment_path};
 use super::answer::{Answer, INT8, OID, TEXT};
 use super::command::BackupOptions;
 use super::manifest::Manifest;
+use super::send;
 use crate::net::output::Peer;
 use crate::net::wire;
 
@@ -95,7 +96,7 @@ pub async fn run(peer: &mut Peer, sender: &WalSender, options: &BackupOptions) -
     positions(peer, end.end, timeline);
     peer.command_complete("BASE_BACKUP");
     // The log is kept until the client has heard where the backup ends.
-    peer.send().await?;
+    send(peer).await?;
     drop(end.hold);
     tracing::info!(
         "base backup \"{}\" ends at {}",
@@ -216,7 +217,7 @@ impl<'a> Copy<'a> {
 
     async fn content(&mut self, bytes: &[u8]) -> Result<()> {
         self.queue(bytes);
-        self.peer.send().await?;
+        send(self.peer).await?;
         self.sent += bytes.len() as u64;
         if self.sent - self.told >= PROGRESS {
             self.told = self.sent;
@@ -338,7 +339,7 @@ impl<'a> Copy<'a> {
             let text = manifest.finish(&[(timeline, start, end)]);
             for piece in text.as_bytes().chunks(CHUNK) {
                 self.queue(piece);
-                self.peer.send().await?;
+                send(self.peer).await?;
             }
         }
         Ok(self.damaged)

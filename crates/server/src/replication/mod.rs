@@ -124,6 +124,18 @@ async fn run(peer: &mut Peer, session: &mut Session, sender: &WalSender, text: &
     Ok(())
 }
 
+/// Sends what is written.
+///
+/// # Errors
+/// 08006 where the client has gone, which is no fault of the server's disk.
+async fn send(peer: &mut Peer) -> Result<()> {
+    peer.send().await.map_err(|e| gone(&e))
+}
+
+fn gone(e: &std::io::Error) -> Error {
+    Error::new(state::CONNECTION_FAILURE, e.to_string())
+}
+
 /// What somebody ends from outside ends at once.
 async fn unless_interrupted(
     session: &Session,

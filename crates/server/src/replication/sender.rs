@@ -13,6 +13,7 @@ use throng_values::settings::Id;
 use throng_wal::{TimelineId, Wal, WalHold, read_stream, segment_name};
 
 use super::answer::{Answer, INT8, TEXT};
+use super::{gone, send};
 use crate::net::output::Peer;
 use crate::net::wire::{self, Frontend};
 
@@ -109,7 +110,7 @@ impl<'a> Stream<'a> {
             b.push(0);
             wire::put_i16(b, 0);
         });
-        peer.send().await?;
+        send(peer).await?;
         self.sender.update(|status| {
             status.state = SenderState::Catchup;
             status.sent = self.sent;
@@ -161,7 +162,7 @@ impl<'a> Stream<'a> {
                 }
             }
             // What is written while something else is waited for could be cut short.
-            peer.send().await?;
+            send(peer).await?;
             if !self.wait(peer).await? {
                 return Ok(());
             }
@@ -181,7 +182,7 @@ impl<'a> Stream<'a> {
         let more = waited(WaitEvent::WalSenderIdle, Object::NONE, more);
         tokio::select! {
             biased;
-            filled = peer.fill() => Ok(filled?),
+            filled = peer.fill() => filled.map_err(|e| gone(&e)),
             () = more => Ok(true),
         }
     }
@@ -212,7 +213,7 @@ impl<'a> Stream<'a> {
             b.extend_from_slice(&clock().to_be_bytes());
             b.extend_from_slice(&bytes);
         });
-        peer.send().await?;
+        send(peer).await?;
         self.sent = Lsn(self.sent.0 + bytes.len() as u64);
         self.hold.advance(self.sent);
         self.sender.update(|status| status.sent = self.sent);
@@ -226,7 +227,7 @@ impl<'a> Stream<'a> {
             b.extend_from_slice(&clock().to_be_bytes());
             b.push(reply.into());
         });
-        peer.send().await?;
+        send(peer).await?;
         Ok(())
     }
 
@@ -301,14 +302,14 @@ impl<'a> Stream<'a> {
     /// Ends the stream. `asked`: the client has ended its side already.
     async fn end(&mut self, peer: &mut Peer, asked: bool) -> Result<()> {
         peer.copy_out_done();
-        peer.send().await?;
+        send(peer).await?;
         if !asked {
             loop {
                 match self.listen(peer)? {
                     Some(Said::Done) => break,
                     Some(Said::Left) => return Ok(()),
                     Some(Said::Nothing) => {}
-                    None if peer.fill().await? => {}
+                    None if peer.fill().await.map_err(|e| gone(&e))? => {}
                     None => return Ok(()),
                 }
             }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use throng_disk::{Disk, SimDisk};
 use throng_txn::{
-    Archive, ArchiveRecovery, Backup, BackupEnd, Isolation, RecoveryReport, RecoveryStop,
-    RecoveryTarget, Session, TargetTimeline, TxnSystem, files_to_copy, now_micros,
+    Archive, ArchiveRecovery, Archiving, Backup, BackupEnd, Isolation, RecoveryReport,
+    RecoveryStop, RecoveryTarget, Session, TargetTimeline, TxnSystem, files_to_copy, now_micros,
 };
 use throng_types::{Lsn, Result};
 use throng_wal::TimelineId;
@@ -45,8 +45,8 @@ impl Archive for Storing {
 }
 
 impl InMemory {
-    fn of(&self, disk: &SimDisk) -> Option<Box<dyn Archive>> {
-        Some(Box::new(Storing(self.clone(), disk.clone())))
+    fn of(&self, disk: &SimDisk) -> Archiving {
+        Archiving::To(Box::new(Storing(self.clone(), disk.clone())))
     }
 
     fn recovery(&self, target: RecoveryTarget) -> Option<ArchiveRecovery> {
@@ -273,7 +273,7 @@ fn a_backup_without_the_log_up_to_its_end_is_refused() {
         "{refused}"
     );
     // Nor does it open as it is.
-    let refused = open_archiving(&backup.crash_image(0), None, None).err();
+    let refused = open_archiving(&backup.crash_image(0), None, Archiving::Off).err();
     assert!(refused.is_some());
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use throng_buffer::PoolConfig;
 use throng_disk::{Disk, SimDisk};
-use throng_txn::{ArchiveRecovery, Isolation, RecoveryTarget, Standby, TargetTimeline, TxnSystem};
+use throng_txn::{
+    ArchiveRecovery, Archiving, Isolation, RecoveryTarget, Standby, TargetTimeline, TxnSystem,
+};
 use throng_types::Lsn;
 use throng_wal::{TimelineId, WalConfig, read_stream};
 
@@ -53,7 +55,7 @@ fn promote(disk: &SimDisk) -> Arc<TxnSystem> {
             ..RecoveryTarget::default()
         },
     };
-    let (sys, report) = open_archiving(disk, Some(recovery), None).expect("promoted");
+    let (sys, report) = open_archiving(disk, Some(recovery), Archiving::Off).expect("promoted");
     assert_eq!(report.new_timeline, Some(TimelineId(2)));
     sys
 }

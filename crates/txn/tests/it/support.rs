@@ -9,7 +9,7 @@ use throng_buffer::{AccessStrategy, PoolConfig, Ring, retry, retry_blocking};
 use throng_disk::{Disk, RelFiles, SimDisk};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, update_row};
 use throng_txn::{
-    Archive, ArchiveRecovery, Isolation, OpenConfig, RecoveryReport, Session, SessionInfo,
+    ArchiveRecovery, Archiving, Isolation, OpenConfig, RecoveryReport, Session, SessionInfo,
     Snapshot, SnapshotForm, Txn, TxnConfig, TxnSystem, whole_log,
 };
 use throng_types::{FileId, Result, Tid};
@@ -26,7 +26,7 @@ pub fn try_open(disk: &SimDisk) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
 pub fn open_archiving(
     disk: &SimDisk,
     recovery: Option<ArchiveRecovery>,
-    archive: Option<Box<dyn Archive>>,
+    archive: Archiving,
 ) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
     TxnSystem::open(OpenConfig {
         recovery,
@@ -77,7 +77,7 @@ fn config(disk: &SimDisk, txn: TxnConfig) -> OpenConfig {
         wal,
         txn,
         recovery: None,
-        archive: None,
+        archive: Archiving::Untouched,
     }
 }
 
