@@ -99,7 +99,7 @@ pub enum Expr {
         ty: SqlType,
     },
     /// A type conversion: `cast` where the types differ, then `to`'s modifier
-    /// ([`throng_values::func::cast::typmod::apply`], cutting to length where `context` is explicit).
+    /// ([`throng_values::io::typmod::apply`], cutting to length where `context` is explicit).
     Cast {
         arg: Box<Expr>,
         cast: Option<&'static Cast>,

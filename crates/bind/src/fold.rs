@@ -7,7 +7,8 @@ use throng_types::{Datum, Oid, interrupt, oid};
 
 use crate::expr::Expr;
 use crate::query::{Body, CteBody, FromItem, Query, RelKind};
-use throng_values::func::{Cast, EvalContext, EvalResult, Volatility, cast::typmod};
+use throng_values::func::{Cast, EvalContext, EvalResult, Volatility};
+use throng_values::io::typmod;
 
 fn constant(expr: &Expr) -> Option<&Datum> {
     match expr {

@@ -13,10 +13,10 @@ use throng_syntax::parse::ast::{
     self, Alias, JsonBehavior, JsonBehaviorKind, JsonTable, JsonTableColumn, Node, Pos,
 };
 use throng_values::func::RelColumn;
-use throng_values::func::jsonpath;
 use throng_values::func::sqljson::{
     self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
+use throng_values::io::jsonpath;
 
 /// What is gathered while the columns are bound.
 struct Gathered {

@@ -6,7 +6,7 @@
 
 use super::lex::{Kind, Lexer, Token, empty_input};
 use super::*;
-use crate::func::regex::{self, Options};
+use crate::regex::{self, Options};
 use throng_types::error::state;
 use throng_types::jsonb::too_deep;
 use throng_types::{Error, oid};

@@ -6,6 +6,7 @@
 //! and that have no table here are named, and converting is refused.
 
 mod table;
+mod utf8;
 
 use std::borrow::Cow;
 
@@ -13,6 +14,7 @@ use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use table::Table;
+pub use utf8::check_text;
 
 /// A character set, by PostgreSQL's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +180,7 @@ impl Charset {
     /// 22021, 22P05; 0A000 where there is no conversion.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>> {
         if self.is_plain() {
-            return super::binary::check_text(bytes).map(Cow::Borrowed);
+            return check_text(bytes).map(Cow::Borrowed);
         }
         match self.decode_whole(bytes)? {
             (text, rest) if rest == bytes.len() => Ok(text),
@@ -250,7 +252,7 @@ impl Charset {
             return Ok(());
         }
         let tail = out.split_off(start);
-        self.encode(super::binary::check_text(&tail)?, out)
+        self.encode(check_text(&tail)?, out)
     }
 
     /// As [`Charset::encode`], with `?` for what has no equivalent: of what must be told whatever

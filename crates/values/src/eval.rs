@@ -1,6 +1,6 @@
 //! What an evaluation may ask of its surroundings, and how it stops.
 
-use crate::io::FormatSettings;
+use crate::format::FormatSettings;
 use std::any::Any;
 use std::sync::Arc;
 use throng_types::{Datum, Error, Oid, SqlType};
