@@ -19,6 +19,8 @@
 
 mod buffer;
 mod bytes;
+mod config;
+mod directory;
 mod flusher;
 mod horizon;
 mod insertion;
@@ -28,11 +30,14 @@ mod reader;
 mod record;
 mod ring;
 mod segment;
+mod shared;
 mod tail;
 mod wait;
 mod waiters;
 mod wal;
+mod writer;
 
+pub use config::WalConfig;
 pub use horizon::{ImageHorizon, MtrTicket};
 pub use insertion::InsertForm;
 pub use ops::{Ops, PageOp, apply};
@@ -40,5 +45,6 @@ pub use reader::{Entry, Reader};
 pub use record::{
     CheckpointRecord, Edit, Edits, MAX_RECORD, NextIds, RECORD_HEADER, Record, RecordBuilder,
 };
+pub use shared::FlushObserver;
 pub use wait::{FlushWait, RoomWait};
-pub use wal::{FlushObserver, Wal, WalConfig};
+pub use wal::Wal;

@@ -1,7 +1,7 @@
 //! Reading the log back: record after record, until the first bytes that are none.
 
+use crate::directory;
 use crate::record::{Header, RECORD_HEADER, Record};
-use crate::segment;
 use std::io;
 use std::sync::Arc;
 use throng_disk::{Disk, File};
@@ -56,7 +56,7 @@ impl Reader {
     /// When a file cannot be read.
     pub fn oldest(disk: Arc<dyn Disk>, segment_size: u64, until: Lsn) -> Result<Reader> {
         let mut first = until.0 / segment_size;
-        while first > 0 && disk.exists(&segment::path(first - 1, segment_size))? {
+        while first > 0 && disk.exists(&directory::path(first - 1, segment_size))? {
             first -= 1;
         }
         for number in first..until.0 / segment_size {
@@ -146,7 +146,7 @@ impl Reader {
         let at = self.start + self.bytes.len() as u64;
         let (number, offset) = (at / self.size, at % self.size);
         if self.file.as_ref().is_none_or(|(open, _)| *open != number) {
-            let path = segment::path(number, self.size);
+            let path = directory::path(number, self.size);
             if !self.disk.exists(&path)? {
                 return Ok(0);
             }
@@ -169,7 +169,7 @@ impl Reader {
 
 /// Where the first whole record of a segment begins.
 fn first_record(disk: &Arc<dyn Disk>, number: u64, size: u64) -> Result<Option<Lsn>> {
-    let path = segment::path(number, size);
+    let path = directory::path(number, size);
     if !disk.exists(&path)? {
         return Ok(None);
     }

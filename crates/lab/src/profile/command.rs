@@ -22,7 +22,7 @@ const STRUCTURES: &[(&str, &[&str])] = &[
     ("snapshots", &["throng_txn::snapshot", "throng_txn::clock"]),
     ("locks", &["throng_txn::lock"]),
     ("log insertion", &["throng_wal::buffer", "throng_wal::ring"]),
-    ("log flushing", &["throng_wal::flusher"]),
+    ("log flushing", &["throng_wal::flusher", "throng_wal::writer"]),
     ("extension", &["throng_buffer::extend"]),
     (
         "eviction and writing",
