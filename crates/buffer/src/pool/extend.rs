@@ -10,10 +10,10 @@ use throng_observe::{Counter, Object, Structure, WaitEvent, blocking, count, sam
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, PageId, Result, error::state};
 
-use crate::frame::{Entrance, FrameNo, FreeFrame};
+use crate::frames::{Entrance, FrameNo, FreeFrame};
 use crate::growth::{Extension, Grow, Growing, Victims, grow};
-use crate::guard::ExclusiveGuard;
 use crate::pool::PoolCore;
+use crate::pool::guard::ExclusiveGuard;
 use crate::wait::{Interrupt, Try, Wait};
 use crate::words;
 

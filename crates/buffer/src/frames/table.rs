@@ -14,7 +14,7 @@ use throng_sync::atomic::{AtomicU32, Ordering};
 use throng_sync::{CachePadded, Spinlock, fetch_ahead};
 use throng_types::PageId;
 
-use crate::frame::{Frame, FrameNo};
+use crate::frames::{Frame, FrameNo};
 
 /// How far a look-up without the lock goes. Chains average half a frame; a longer walk means that
 /// it was led astray.

@@ -10,9 +10,9 @@ use throng_observe::{Counter, Object, WaitEvent, count, waiting};
 use throng_sync::atomic::Ordering;
 use throng_types::{Error, Result, error::state};
 
-use crate::frame::{FrameNo, FreeFrame};
+use crate::frames::{FrameNo, FreeFrame};
+use crate::pool::write::{Latching, WriteBatch};
 use crate::pool::{PoolCore, Totals};
-use crate::write::{Latching, WriteBatch};
 
 /// How far a session turns the clock itself before it leaves the search to the page writer.
 const FOREGROUND_STEPS: usize = 256;

@@ -13,7 +13,7 @@ use throng_types::BlockNo;
 
 /// Bytes that one step of the map stands for: 255 of them are the largest tuple.
 const UNIT: usize = 32;
-const _: () = assert!(255 * UNIT == crate::heap::page::MAX_TUPLE);
+const _: () = assert!(255 * UNIT == super::page::MAX_TUPLE);
 
 /// Blocks a chunk describes. Small under test, so that maps have many chunks.
 const CHUNK: usize = if cfg!(test) { 8 } else { 4096 };
@@ -71,7 +71,7 @@ impl SpaceMap {
     }
 
     /// Takes a block that is thought to have `bytes` of room out of the map. Room of a whole page
-    /// is asked for with any number from [`crate::heap::page::MAX_TUPLE`] up. `cursor` is where the
+    /// is asked for with any number from [`super::page::MAX_TUPLE`] up. `cursor` is where the
     /// searcher's last search ended.
     pub fn claim(&self, bytes: usize, cursor: &AtomicU32) -> Option<BlockNo> {
         let units = bytes.div_ceil(UNIT).clamp(1, 255) as u8;

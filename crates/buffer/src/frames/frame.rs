@@ -36,9 +36,9 @@ use throng_sync::{Latch, Nodes, fetch_ahead};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{PageId, Result};
 
-use crate::free_list::FreeList;
+use super::free_list::FreeList;
+use super::table::PageTable;
 use crate::memory::FrameMemory;
-use crate::table::PageTable;
 use crate::words::{self, PageWords};
 
 /// A frame's number in the pool.

@@ -18,7 +18,7 @@ use throng_types::{BlockNo, PageId};
 
 use crate::growth::Victims;
 use crate::pool::PoolCore;
-use crate::write::{Latching, WriteBatch};
+use crate::pool::write::{Latching, WriteBatch};
 
 /// How a caller means to use many pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

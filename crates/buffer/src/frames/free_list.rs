@@ -24,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 use throng_sync::atomic::{AtomicU64, Ordering};
 use throng_sync::{CachePadded, Nodes, Parker, Spinlock};
 
-use crate::frame::FreeFrame;
+use crate::frames::FreeFrame;
 
 /// One node's free frames.
 struct NodeFrames {
@@ -261,7 +261,7 @@ impl FreeList {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::frame::Frames;
+    use crate::frames::Frames;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering as StdOrdering};
     use std::task::Wake;

@@ -9,8 +9,8 @@ use throng_types::Result;
 use throng_types::page::PAGE_SIZE;
 
 use crate::checksum;
-use crate::frame::{Entrance, FrameNo, FreeFrame};
-use crate::guard::page_lsn;
+use crate::frames::{Entrance, FrameNo, FreeFrame};
+use crate::pool::guard::page_lsn;
 use crate::pool::{PoolCore, Totals, disk_error};
 use crate::request::ReadRequest;
 use crate::words;

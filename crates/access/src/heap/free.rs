@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use throng_sync::{CachePadded, Spinlock};
 use throng_types::BlockNo;
 
-use crate::heap::page::MAX_TUPLE;
-use crate::space::SpaceMap;
+use super::page::MAX_TUPLE;
+use super::space::SpaceMap;
 
 /// Who shares what is known of free space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -17,7 +17,7 @@ use throng_sync::Version;
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Lsn, PageId};
 
-use crate::frame::FrameNo;
+use crate::frames::FrameNo;
 use crate::pool::PoolCore;
 use crate::words::{self, PageRef};
 
@@ -36,7 +36,7 @@ pub struct OptimisticPage<'p> {
 pub(crate) struct PagePin<'p>(&'p PoolCore, FrameNo);
 
 impl<'p> PagePin<'p> {
-    /// As [`Frames::pin`](crate::frame::Frames::pin): none when the frame does not hold the page.
+    /// As [`Frames::pin`](crate::frames::Frames::pin): none when the frame does not hold the page.
     pub(crate) fn of(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Option<Self> {
         pool.frames.pin(frame, page).then_some(PagePin(pool, frame))
     }

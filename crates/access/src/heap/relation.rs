@@ -25,10 +25,9 @@ use throng_sync::{CachePadded, thread_index};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, Result};
 
-use crate::free::{FreeSpace, FreeSpaceForm};
-use crate::heap::Heap;
-use crate::heap::page;
-use crate::heap::page::MAX_TUPLE;
+use super::Heap;
+use super::free::{FreeSpace, FreeSpaceForm};
+use super::page::{self, MAX_TUPLE};
 
 /// No block.
 const NONE: u32 = u32::MAX;

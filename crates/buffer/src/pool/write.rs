@@ -17,8 +17,8 @@ use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, Lsn, PageId, Result, error::state};
 
 use crate::checksum;
-use crate::frame::FrameNo;
-use crate::guard::page_lsn;
+use crate::frames::FrameNo;
+use crate::pool::guard::page_lsn;
 use crate::pool::{PoolCore, Totals, disk_error};
 
 /// Whether to wait for a page's latch.

@@ -1,5 +1,17 @@
 //! The pool: opening it, finding pages in it, and what happens when they are not there.
 
+mod evict;
+mod extend;
+pub(crate) mod guard;
+mod io;
+pub(crate) mod ring;
+mod write;
+
+pub use extend::Extended;
+pub use guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
+pub use ring::{AccessStrategy, Ring};
+pub use write::FlushAfter;
+
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,15 +26,14 @@ use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, Lsn, PageId, Result, error::state};
 use throng_wal::{ImageHorizon, Wal};
 
-use crate::frame::{FrameNo, Frames};
+use crate::frames::{FrameNo, Frames};
 use crate::growth::{Extension, GrowthLock};
-use crate::guard::{ExclusiveGuard, OptimisticPage, PagePin, SharedGuard};
-use crate::io::ReadQueue;
 use crate::request::{Begun, Registry};
-use crate::ring::{BehindQueue, Ring};
-use crate::wait::{Interrupt, Try, Wait};
+use crate::wait::{Interrupt, PAGE_READER, PAGE_WRITER, Try, Wait};
 use crate::words::PageRef;
-use crate::write::FlushAfter;
+use guard::PagePin;
+use io::ReadQueue;
+use ring::BehindQueue;
 
 /// Told of errors that no session waits for: a page that could not be written and will be tried
 /// again.
@@ -139,10 +150,6 @@ pub struct PoolCore {
     pub(crate) flush_after: FlushAfter,
     lab_latch_hold: Duration,
 }
-
-/// Who makes frames free, and who fills them: what sessions without a page wait for.
-pub(crate) const PAGE_WRITER: &str = "page-writer";
-pub(crate) const PAGE_READER: &str = "page-reader";
 
 /// After so many torn or missed looks a reader takes the latch: the page is being written all the
 /// time.
