@@ -5,8 +5,8 @@ use throng_types::datum::Array;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Oid, interrupt, oid};
 
-use crate::expr::Expr;
-use crate::query::{Body, CteBody, FromItem, Query, RelKind};
+use crate::tree::expr::Expr;
+use crate::tree::query::{Body, CteBody, FromItem, Query, RelKind};
 use throng_values::func::{Cast, EvalContext, EvalResult, Volatility};
 use throng_values::io::typmod;
 

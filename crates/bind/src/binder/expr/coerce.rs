@@ -5,7 +5,7 @@ use throng_types::sqltype::{TypeInfo, type_by_name, type_info, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::binder::{Binder, at};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::TypeDef;
 use throng_syntax::parse::ast::{self, Pos};
 use throng_values::func::{CastContext, find_cast, select_common_type};

@@ -10,7 +10,7 @@ pub use throng_syntax::vocabulary::{Exclude, FrameMode};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, SqlType, oid};
 
-use crate::expr::{Expr, SortKey};
+use crate::tree::expr::{Expr, SortKey};
 use throng_values::func::number::{float, int, numeric};
 use throng_values::func::{
     Aggregate, CastContext, EvalContext, EvalStop, WindowFunction, compare, find_cast,

@@ -10,9 +10,9 @@ use foldhash::fast::FixedState;
 
 use throng_types::{Datum, Oid, SqlType};
 
-use crate::expr::{Expr, RelId, RoutineCall, SortKey, Var};
-use crate::tablesample::Sample;
-use crate::window::Window;
+use crate::tree::expr::{Expr, RelId, RoutineCall, SortKey, Var};
+use crate::tree::tablesample::Sample;
+use crate::tree::window::Window;
 use throng_catalog::{TableDef, ViewDef, VirtualTable};
 pub use throng_syntax::parse::ast::MergeMatch;
 use throng_values::func::system::SEQUENCE;
@@ -68,8 +68,8 @@ pub struct Select {
     /// Set when there is a GROUP BY, a HAVING or an aggregate.
     pub grouped: bool,
     pub having: Option<Expr>,
-    /// Those of the WINDOW clause and of the OVERs; [`WindowCall`](crate::window::WindowCall)s say
-    /// which.
+    /// Those of the WINDOW clause and of the OVERs;
+    /// [`WindowCall`](crate::tree::window::WindowCall)s say which.
     pub windows: Vec<Window>,
     /// Aggregates over this query's rows that queries inside it ask for, as columns of its output's
     /// entry.
@@ -413,7 +413,7 @@ pub struct Merge {
     pub checks: Vec<Check>,
     pub returning: Vec<Target>,
     /// Stands in `returning` for the target's row: the new one, of a DELETE the old one. Its column
-    /// [`crate::expr::system::MERGE_ACTION`] is what was done.
+    /// [`crate::tree::expr::system::MERGE_ACTION`] is what was done.
     pub row: RelId,
     /// The new row in `returning`, of a DELETE NULLs.
     pub new: RelId,

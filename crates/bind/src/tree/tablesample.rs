@@ -7,7 +7,7 @@
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_values::hash::hash_any;
 
 /// What was written.

@@ -8,7 +8,7 @@ use super::{
     Body, BoundQuery, ConflictAction, CteBody, Distinct, FromItem, MergeWrite, Query, QueryKind,
     Rel, RelKind,
 };
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::TableDef;
 
 /// What a walk comes by; each before what is inside it.

@@ -5,14 +5,21 @@
 //! (a place in the operator's input row), `Outer` (a value an enclosing operator provides) or
 //! `SubPlan`. Executors meet only the second kind.
 
+mod order;
+mod row;
+mod same;
+
+pub(crate) use order::{IN_ORDER, sort_by_arguments};
+pub use same::same_term;
+
 use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, SqlType, Text};
 
-use crate::query::Query;
-use crate::window::WindowCall;
+use crate::tree::query::Query;
+use crate::tree::window::WindowCall;
 use throng_catalog::RoutineDef;
 use throng_values::func::RelColumn;
 use throng_values::func::{Aggregate, Cast, CastContext, Function, Operator};
