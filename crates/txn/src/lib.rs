@@ -17,11 +17,13 @@ mod active;
 mod checkpoint;
 mod clock;
 mod control;
-mod core;
 mod growvec;
 mod ids;
+mod isolation;
 mod lock;
+mod lock_manager;
 mod pieces;
+mod reads;
 mod recover;
 mod rowlock;
 pub mod rows;
@@ -37,17 +39,18 @@ mod txn;
 pub mod vacuum;
 mod xact;
 
-pub use crate::core::TxnConfig;
 pub use active::SnapshotForm;
+pub use isolation::Isolation;
 pub use lock::held::LockScope;
-pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
+pub use reads::{Reads, Watch};
 pub use recover::{RecoveryReport, whole_log};
 pub use session::{
-    CancelFlag, CancelReason, Encryption, Session, SessionEntry, SessionInfo, SessionState,
-    SessionStatus, now_micros,
+    CancelFlag, CancelReason, Encryption, LockReporter, Session, SessionEntry, SessionInfo,
+    SessionState, SessionStatus, TxnConfig,
 };
 pub use snapshot::Snapshot;
-pub use ssi::{ReadLock, ReadTarget, Reads, Watch};
+pub use ssi::{ReadLock, ReadTarget};
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
-pub use txn::{Isolation, Txn, writers_here};
+pub use timer::now_micros;
+pub use txn::{Txn, writers_here};

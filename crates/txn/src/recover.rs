@@ -16,8 +16,8 @@ use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
 use throng_wal::{CheckpointRecord, NextIds, Reader, Record, Wal, WalConfig};
 
 use crate::control::{Control, StartRequirements, missing};
-use crate::core::{Core, TxnConfig};
 use crate::pieces;
+use crate::session::{Core, TxnConfig};
 use crate::status::StatusBuilder;
 use crate::xact::XactFiles;
 

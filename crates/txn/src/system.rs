@@ -15,11 +15,12 @@ use throng_types::{Cid, Csn, Error, FileId, Oid, Result, Tid, Xid};
 use throng_wal::{FlushObserver, Wal, WalConfig};
 
 use crate::checkpoint::{CHECKPOINTER, Checkpointer};
-use crate::core::{Core, TxnConfig};
-use crate::lock::report::LockReporter;
-use crate::lock::{LockInfo, LockMode, LockTag, deadlock};
+use crate::lock::{LockInfo, LockMode, LockTag};
+use crate::lock_manager::deadlock;
 use crate::recover::{self, RecoveryReport};
-use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
+use crate::session::{
+    CancelReason, Core, LockReporter, Session, SessionEntry, SessionInfo, SessionStatus, TxnConfig,
+};
 use crate::ssi::ReadLock;
 use crate::status::Standing;
 
@@ -122,7 +123,7 @@ impl TxnSystem {
 
     /// How a transaction stands.
     pub fn status(&self, xid: Xid) -> XidStatus {
-        standing_to_status(self.core.status.standing(xid))
+        self.core.status.standing(xid).into()
     }
     /// The first transaction id not given out.
     pub fn next_xid(&self) -> Xid {
@@ -384,14 +385,6 @@ pub struct CleanerContext {
     core: Arc<Core>,
 }
 
-pub(crate) fn standing_to_status(standing: Standing) -> XidStatus {
-    match standing {
-        Standing::InProgress { .. } => XidStatus::InProgress,
-        Standing::Committed(csn) => XidStatus::Committed(csn),
-        Standing::Aborted => XidStatus::Aborted,
-    }
-}
-
 impl TxContext for CleanerContext {
     fn xid(&self) -> Xid {
         Xid::NONE
@@ -403,7 +396,7 @@ impl TxContext for CleanerContext {
         false
     }
     fn status(&self, xid: Xid) -> XidStatus {
-        standing_to_status(self.core.status.standing(xid))
+        self.core.status.standing(xid).into()
     }
     fn horizon(&self) -> Csn {
         self.core.clock.horizon()

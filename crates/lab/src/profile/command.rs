@@ -19,7 +19,14 @@ const STRUCTURES: &[(&str, &[&str])] = &[
     ("spinlocks", &["throng_sync::spin"]),
     ("latches", &["throng_sync::latch"]),
     ("frames and pins", &["throng_buffer::frames::frame"]),
-    ("snapshots", &["throng_txn::snapshot", "throng_txn::clock"]),
+    (
+        "snapshots",
+        &[
+            "throng_txn::snapshot",
+            "throng_txn::session::live",
+            "throng_txn::clock",
+        ],
+    ),
     ("locks", &["throng_txn::lock"]),
     ("log insertion", &["throng_wal::buffer", "throng_wal::ring"]),
     (

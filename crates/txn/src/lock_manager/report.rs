@@ -12,19 +12,11 @@
 
 use std::time::Instant;
 
-use super::LockTag;
 use super::deadlock::wanted;
-use super::wait::{Verdict, WaitOn};
-use crate::core::Core;
-use crate::session::SessionEntry;
-
-/// What the lock manager asks of the room that has a catalog and a log.
-pub trait LockReporter: Send + Sync {
-    /// How messages name what is locked: "relation 16384 of database 5".
-    fn describe(&self, tag: &LockTag) -> String;
-    /// A line for the server's log, said by the session that waits.
-    fn log(&self, session: &SessionEntry, message: &str, detail: Option<&str>);
-}
+use super::wait::Verdict;
+use crate::lock::LockTag;
+use crate::lock::wait::WaitOn;
+use crate::session::{Core, SessionEntry};
 
 /// One wait, as the log is told of it.
 pub(super) struct WaitLog<'a> {

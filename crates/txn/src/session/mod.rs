@@ -1,12 +1,19 @@
-//! A session as the transaction system knows it: its number, what it is doing, what may interrupt
-//! it.
+//! Sessions as the transaction system knows them, and the core that they share.
+//!
+//! Of a session: its number, what it is doing, what may interrupt it, the snapshots and locks it
+//! holds. The core knows all sessions, and each of them leads to it.
+
+mod core;
+mod live;
+
+pub(crate) use self::core::Core;
+pub use self::core::{LockReporter, TxnConfig};
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use throng_sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use throng_access::XidStatus;
@@ -18,15 +25,12 @@ use throng_types::{Csn, Error, Result, Xid};
 
 use crate::active::{Form, SessionIndex};
 use crate::clock::SlotId;
-use crate::core::Core;
 use crate::lock::fast::FastWords;
 use crate::lock::held::{HeldLocks, LockScope};
 use crate::lock::wait::WaitOn;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
-use crate::snapshot::LiveSnapshots;
-use crate::system::standing_to_status;
-use crate::timer::sleep_until;
-use crate::txn::{Isolation, Txn};
+use crate::timer::{coarse_micros, now_micros, sleep_until};
+use live::LiveSnapshots;
 
 /// Who a session is.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +109,7 @@ impl Session {
     }
     /// How a transaction stands, for this session to tell.
     pub fn status(&self, xid: Xid) -> XidStatus {
-        let status = standing_to_status(self.entry.core.status.standing(xid));
+        let status = self.entry.core.status.standing(xid).into();
         if let XidStatus::Committed(csn) = status {
             self.entry.has_seen(csn);
         }
@@ -128,10 +132,6 @@ impl Session {
     /// `pg_advisory_unlock_all`.
     pub fn advisory_unlock_all(&self) {
         self.entry.release_session_locks();
-    }
-    /// Begins a transaction. One at a time: panics if the last one has not ended.
-    pub fn begin(&self, isolation: Isolation) -> Txn {
-        Txn::begin(self.entry.clone(), isolation)
     }
 }
 
@@ -316,7 +316,7 @@ impl SessionEntry {
 
     pub fn set_state(&self, state: SessionState) {
         let before = self.activity.state_change.load(Ordering::Relaxed);
-        let now = micros(ClockId::RealtimeCoarse).max(before);
+        let now = coarse_micros().max(before);
         self.activity.state_change.store(now, Ordering::Relaxed);
         self.activity.state.store(state as u8, Ordering::Relaxed);
     }
@@ -417,18 +417,6 @@ fn truncated(query: &str) -> &str {
 
 fn non_zero(value: i64) -> Option<i64> {
     Some(value).filter(|&v| v != 0)
-}
-
-/// Microseconds since 1970.
-pub fn now_micros() -> i64 {
-    micros(ClockId::Realtime)
-}
-
-/// By one of the system's clocks. The coarse one is some milliseconds late at most, and costs an
-/// eighth.
-fn micros(clock: ClockId) -> i64 {
-    let now = clock_gettime(clock);
-    now.tv_sec * 1_000_000 + now.tv_nsec / 1000
 }
 
 /// Why a statement is to stop.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use throng_access::{TupleHeader, Visibility};
 use throng_types::{FileId, Result, Tid};
 
-use super::{Member, Reason, Ssi, Writer};
 use crate::snapshot::{Seen, Snapshot};
+use crate::ssi::{Member, Reason, Ssi, Writer};
 
 /// A serializable transaction's reads, to be told of.
 pub struct Reads<'a> {
@@ -23,37 +23,38 @@ pub struct Reads<'a> {
     snapshot: &'a Snapshot,
 }
 
-impl<'a> Reads<'a> {
-    /// None: they need not be followed any more.
+impl Snapshot {
+    /// Whom to tell of reads made with this snapshot: only serializable transactions have somebody.
     #[inline]
-    pub(crate) fn of(
-        serial: &'a Ssi,
-        member: &'a Arc<Member>,
-        snapshot: &'a Snapshot,
-    ) -> Option<Reads<'a>> {
+    pub fn reads(&self) -> Option<Reads<'_>> {
+        let (core, member) = self.followed_by()?;
+        let serial = &core.serial;
+        // None: they need not be followed any more.
         serial.follows(member).then_some(Reads {
             serial,
             member,
-            snapshot,
+            snapshot: self,
         })
     }
+}
 
+impl<'a> Reads<'a> {
     /// A table is going to be read, or an index whose keys are not told one by one.
     pub fn relation(&self, file: FileId) {
-        self.serial.targets.relation(self.member, file);
+        self.serial.reads_relation(self.member, file);
     }
 
     /// A version has been read that was found by an index. Whether that is news: then it is to be
     /// read once more.
     pub fn row(&self, file: FileId, tid: Tid) -> bool {
-        self.serial.targets.row(self.member, file, tid)
+        self.serial.reads_row(self.member, file, tid)
     }
 
     /// An index's keys from `start` up to `end` (`None`: to the last) have been read, and are to be
     /// read once more.
     pub fn gap(&self, file: FileId, start: &[u8], end: Option<&[u8]>) {
         let gap = (start.to_vec(), end.map(<[u8]>::to_vec));
-        self.serial.targets.gap(self.member, file, gap);
+        self.serial.reads_gap(self.member, file, gap);
     }
 
     /// What versions are looked at with instead of the snapshot.

@@ -12,15 +12,15 @@ use throng_sync::lock::Mutex;
 use throng_types::{Csn, FileId, Lsn, Result, Xid};
 use throng_wal::{NextIds, RecordBuilder, Wal};
 
+use super::{Registry, SessionEntry};
 use crate::active::{ActiveTransactions, Form, SnapshotForm};
 use crate::clock::Clock;
 use crate::ids::Ids;
+use crate::lock::LockTag;
 use crate::lock::fast::StrongLocks;
-use crate::lock::report::LockReporter;
 use crate::lock::table::LockTable;
 use crate::lock::xid::XidWaits;
 use crate::rowlock::RowLocks;
-use crate::session::Registry;
 use crate::ssi::Ssi;
 use crate::status::StatusLog;
 
@@ -57,6 +57,14 @@ impl TxnConfig {
     pub(crate) fn deadlock_timeout(&self) -> Duration {
         Duration::from_millis(self.deadlock_timeout_ms.load(Ordering::Relaxed))
     }
+}
+
+/// What the lock manager asks of the room that has a catalog and a log.
+pub trait LockReporter: Send + Sync {
+    /// How messages name what is locked: "relation 16384 of database 5".
+    fn describe(&self, tag: &LockTag) -> String;
+    /// A line for the server's log, said by the session that waits.
+    fn log(&self, session: &SessionEntry, message: &str, detail: Option<&str>);
 }
 
 pub(crate) struct Core {

@@ -27,11 +27,11 @@ use throng_observe::{Counter, count};
 use throng_types::error::state;
 use throng_types::{Error, Xid};
 
-use super::table::Blocker;
-use super::wait::{Verdict, WaitNode, WaitOn};
-use super::{LockMode, LockTag};
-use crate::core::Core;
-use crate::session::SessionEntry;
+use super::wait::Verdict;
+use crate::lock::table::Blocker;
+use crate::lock::wait::{WaitNode, WaitOn};
+use crate::lock::{LockMode, LockTag};
+use crate::session::{Core, SessionEntry};
 use crate::status::Standing;
 
 /// `waiter` waits (in its wait of this number) for `blocker`.
