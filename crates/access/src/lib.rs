@@ -10,16 +10,14 @@
 mod admit;
 pub mod btree;
 pub mod check;
-mod free;
 pub mod heap;
+mod offline;
 pub mod redo;
-pub mod relation;
-mod space;
 mod view;
 
 pub use admit::admit_write;
-pub use free::FreeSpaceForm;
+pub use heap::free::FreeSpaceForm;
+pub use heap::relation::{RelCounts, RelState, RelationStore};
 pub use heap::tuple::TupleHeader;
 pub use heap::{Change, Fetched, Heap, Liveness, TupleBatch};
-pub use relation::{RelCounts, RelState, RelationStore};
 pub use view::{Gaps, RowLockMode, TxContext, Visibility, XidStatus};

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType, Xid};
 
-use crate::expr::{Expr, RoutineCall};
-use crate::query::BoundQuery;
+use crate::tree::expr::{Expr, RoutineCall};
+use crate::tree::query::BoundQuery;
 use throng_catalog::partition::{PartitionBound, PartitionKey};
 use throng_catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,

@@ -5,9 +5,10 @@ use throng_types::datum::Array;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Oid, interrupt, oid};
 
-use crate::expr::Expr;
-use crate::query::{Body, CteBody, FromItem, Query, RelKind};
-use throng_values::func::{Cast, EvalContext, EvalResult, Volatility, cast::typmod};
+use crate::tree::expr::Expr;
+use crate::tree::query::{Body, CteBody, FromItem, Query, RelKind};
+use throng_values::func::{Cast, EvalContext, EvalResult, Volatility};
+use throng_values::io::typmod;
 
 fn constant(expr: &Expr) -> Option<&Datum> {
     match expr {

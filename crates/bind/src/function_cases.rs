@@ -11,7 +11,7 @@ use throng_types::error::Result;
 use throng_types::sqltype::{array_of, element_of, type_by_name};
 use throng_types::{Array, Datum, Numeric, Oid, SqlType, oid};
 use throng_values::func::*;
-use throng_values::io::{FormatSettings, Zone, input_text, to_text};
+use throng_values::io::{FormatSettings, Zone, input_text, to_text, typmod};
 
 type Value = (Datum, SqlType);
 
@@ -26,7 +26,7 @@ fn plain<T>(result: Result<T, EvalStop>) -> Result<T> {
 impl Evaluator<'_> {
     fn cast(&self, (value, from): Value, to: SqlType) -> Result<Datum> {
         if from.oid == to.oid || matches!(to.oid, oid::ANY) {
-            return cast::typmod::apply(value, to, true);
+            return typmod::apply(value, to, true);
         }
         if from.oid == oid::UNKNOWN {
             return match value.as_str() {
@@ -39,7 +39,7 @@ impl Evaluator<'_> {
         if value.is_null() {
             return Ok(value);
         }
-        cast::typmod::apply(plain(cast.apply(&self.ctx, &value))?, to, true)
+        typmod::apply(plain(cast.apply(&self.ctx, &value))?, to, true)
     }
 
     fn operator(&self, name: &str, args: Vec<Value>) -> Result<Value> {

@@ -4,9 +4,8 @@
 
 use std::cmp::Ordering;
 
-use crate::binder::same_term;
-use crate::expr::Expr;
 use crate::fold::fold;
+use crate::tree::expr::{Expr, same_term};
 use throng_types::key::same_keys;
 use throng_values::func::compare::comparator;
 use throng_values::func::{EvalContext, Strategy};

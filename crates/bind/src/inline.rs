@@ -7,10 +7,10 @@
 //! ```
 //! An argument that is used more than once must cost little and always be the same.
 
-use crate::expr::{Expr, ParamId, RoutineCall};
 use crate::fold::is_volatile;
-use crate::query::walk::QueryPartMut;
-use crate::query::{BoundQuery, RelKind};
+use crate::tree::expr::{Expr, ParamId, RoutineCall};
+use crate::tree::query::walk::QueryPartMut;
+use crate::tree::query::{BoundQuery, RelKind};
 
 pub fn inline_routines(bound: &mut BoundQuery) {
     bound.walk_mut(&mut |part| match part {

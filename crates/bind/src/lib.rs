@@ -10,15 +10,14 @@ pub mod binder;
 pub mod command;
 pub mod definition;
 pub mod deparse;
-pub mod expr;
 pub mod fold;
 #[cfg(test)]
 mod function_cases;
 pub mod implication;
 pub mod inline;
-pub mod query;
 pub mod route;
-pub mod tablesample;
 #[doc(hidden)]
 pub mod testing;
-pub mod window;
+pub mod tree;
+
+pub use tree::{expr, query, tablesample, window};

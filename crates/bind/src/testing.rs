@@ -5,7 +5,7 @@ use throng_types::{Error, FileId, Oid, Result, SqlType};
 use crate::binder::{BindContext, bind};
 use crate::command::{Bound, BoundStatement};
 use crate::definition::{DdlHost, Outcome, apply};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::written_type;
 use throng_catalog::{Catalog, CatalogEdit, Change, Object, builtin};
 use throng_syntax::parse;

@@ -28,13 +28,8 @@
 //! Imported by: `server`, `analytics`, `session`, `exec`, `lab`, `txn`, `access`.
 
 mod checksum;
-mod evict;
-mod extend;
-mod frame;
-mod free_list;
+mod frames;
 mod growth;
-mod guard;
-mod io;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
@@ -42,21 +37,17 @@ mod mtr;
 mod pool;
 mod redo;
 mod request;
-mod ring;
 mod seal;
-mod table;
 mod wait;
 mod words;
-mod write;
 
 pub use checksum::{page_checksum, page_is_intact};
-pub use extend::Extended;
 pub use growth::{ExtendLock, Extension, Victims};
-pub use guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
 pub use mtr::{MAX_MTR_PAGES, Mtr};
-pub use pool::{ErrorReport, Pool, PoolConfig, PoolCore, PoolStats};
-pub use ring::{AccessStrategy, Ring};
+pub use pool::{
+    AccessStrategy, ErrorReport, ExclusiveGuard, Extended, FlushAfter, OptimisticPage, Pool,
+    PoolConfig, PoolCore, PoolStats, Ring, SharedGuard,
+};
 pub use seal::Seal;
 pub use wait::{Interrupt, Patience, Try, Wait, retry, retry_blocking};
 pub use words::PageRef;
-pub use write::FlushAfter;

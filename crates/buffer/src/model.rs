@@ -12,7 +12,7 @@ use throng_sync::atomic::{AtomicU64, Ordering};
 use throng_sync::{Nodes, block_on};
 use throng_types::{FileId, PageId};
 
-use crate::frame::{Entrance, FrameNo, Frames, FreeFrame};
+use crate::frames::{Entrance, FrameNo, Frames, FreeFrame};
 use crate::growth::{ExtendLock, Extension, Grow, GrowthLock, Victims, grow};
 use crate::request::{Begun, Registry};
 

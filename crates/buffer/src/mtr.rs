@@ -20,9 +20,9 @@ use throng_types::page::{HEADER, OFF_KIND, OFF_LOWER, OFF_LSN, OFF_SPECIAL, OFF_
 use throng_types::{Lsn, PageId, Xid};
 use throng_wal::{MtrTicket, RecordBuilder};
 
-use crate::frame::FrameNo;
-use crate::guard::{ExclusiveGuard, page_lsn, release_exclusive};
+use crate::frames::FrameNo;
 use crate::pool::PoolCore;
+use crate::pool::guard::{ExclusiveGuard, page_lsn, release_exclusive};
 use crate::words;
 
 /// Pages one mini-transaction may hold: a record of that many images is still far from the log's

@@ -9,9 +9,9 @@ use throng_types::page::{OFF_LSN, PAGE_SIZE};
 use throng_types::{Lsn, PageId, Result};
 use throng_wal::Ops;
 
-use crate::frame::Entrance;
-use crate::guard::{ExclusiveGuard, page_lsn};
+use crate::frames::Entrance;
 use crate::pool::PoolCore;
+use crate::pool::guard::{ExclusiveGuard, page_lsn};
 use crate::request::Begun;
 use crate::wait::{Wait, retry_blocking};
 use crate::words::{self, PageWords};

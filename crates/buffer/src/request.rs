@@ -20,7 +20,7 @@ use foldhash::fast::FixedState;
 use throng_sync::{CachePadded, Spinlock};
 use throng_types::{Error, FileId, PageId, Result};
 
-use crate::frame::{FrameNo, Frames};
+use crate::frames::{FrameNo, Frames};
 
 /// A page being read, for everyone who waits for it.
 pub(crate) struct ReadRequest {
@@ -147,7 +147,7 @@ impl Registry {
     }
 
     fn shard(&self, page: PageId) -> &Spinlock<Shard> {
-        &self.shards[crate::table::hash(page) as usize >> 7 & (SHARDS - 1)]
+        &self.shards[crate::frames::table::hash(page) as usize >> 7 & (SHARDS - 1)]
     }
 
     /// Joins the read of `page`, or registers one. `resident` is asked under the shard's lock,

@@ -6,7 +6,7 @@ use rustix::mm::{MprotectFlags, mprotect};
 use throng_types::PageId;
 use throng_types::page::PAGE_SIZE;
 
-use crate::frame::Frame;
+use crate::frames::Frame;
 use crate::pool::PoolCore;
 
 /// The system protects memory by pages of so many bytes.

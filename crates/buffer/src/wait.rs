@@ -24,10 +24,13 @@ use throng_observe::{Holder, Object, WaitEvent, Waiting, holder_named, waiting};
 use throng_sync::block_on;
 use throng_types::{Error, FileId, Result};
 
-use crate::frame::Frames;
-use crate::free_list::FreeList;
-use crate::pool::{PAGE_READER, PAGE_WRITER};
+use crate::frames::Frames;
+use crate::frames::free_list::FreeList;
 use crate::request::ReadRequest;
+
+/// Who makes frames free, and who fills them: what sessions without a page wait for.
+pub(crate) const PAGE_WRITER: &str = "page-writer";
+pub(crate) const PAGE_READER: &str = "page-reader";
 
 /// Why a restartable call stopped.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What conditions say of an index's key columns.
 
-use throng_bind::binder::same_term;
+use throng_bind::expr::same_term;
 use throng_bind::expr::{Expr, RelId};
 use throng_catalog::{IndexDef, IndexMethod};
 use throng_types::key::same_keys;

@@ -13,9 +13,10 @@ use super::{
     Append, AppendInput, Built, Chosen, Columns, Cost, LeafLocks, Node, OrderedBy, Planner,
     Pruning, cost, prune,
 };
+use throng_bind::binder::partition_tree;
 use throng_bind::expr::{Expr, RelId, Var, system};
 use throng_bind::query::walk::QueryPartMut;
-use throng_bind::route::{Tree, tree_of};
+use throng_bind::route::Tree;
 use throng_catalog::TableDef;
 use throng_catalog::partition::columns_in_child;
 
@@ -100,7 +101,7 @@ impl Planner<'_> {
         }
         let catalog = self.ctx.catalog;
         let kindred = Arc::new(match table.is_partitioned() {
-            true => Kindred::Leaves(tree_of(table, catalog, self.ctx.eval)?),
+            true => Kindred::Leaves(partition_tree(table, catalog, self.ctx.eval)?),
             false => {
                 let all = catalog.descendants(table.oid).into_iter();
                 let here = all.filter(|oid| *oid == table.oid || !self.is_elsewhere(*oid));

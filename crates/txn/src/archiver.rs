@@ -20,7 +20,7 @@ use throng_types::{Error, Lsn, Result};
 use throng_wal::{TimelineId, Wal, WalHold, segment_name, segment_path};
 
 use crate::control::{Fields, read_file, replace_file, seal, unseal};
-use crate::session::now_micros;
+use crate::timer::now_micros;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"THRGARC1");
 const NAME: &str = "archived";

@@ -24,8 +24,8 @@ use throng_wal::{RecordBuilder, TimelineId, WalHold};
 
 use crate::checkpoint::Checkpointer;
 use crate::control::Control;
-use crate::core::Core;
-use crate::session::now_micros;
+use crate::session::Core;
+use crate::timer::now_micros;
 
 /// A backup that has begun. The log from its start on is kept as long as this is there.
 pub struct Backup {

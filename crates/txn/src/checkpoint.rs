@@ -25,7 +25,7 @@ use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, RecordBuilder};
 
 use crate::control::{Control, StartRequirements};
-use crate::core::Core;
+use crate::session::Core;
 use crate::xact::XactFiles;
 
 /// How often a spread checkpoint looks whether it is ahead of its schedule.

@@ -20,11 +20,13 @@ mod backup;
 mod checkpoint;
 mod clock;
 mod control;
-mod core;
 mod growvec;
 mod ids;
+mod isolation;
 mod lock;
+mod lock_manager;
 mod pieces;
+mod reads;
 mod recover;
 mod rowlock;
 pub mod rows;
@@ -42,24 +44,25 @@ mod txn;
 pub mod vacuum;
 mod xact;
 
-pub use crate::core::TxnConfig;
 pub use active::SnapshotForm;
 pub use archive_recovery::{
     ArchiveRecovery, FetchFromArchive, RecoveryStop, RecoveryTarget, TargetTimeline,
 };
 pub use archiver::{Archive, ArchivedFile, ArchiverStatus, Archiving};
 pub use backup::{Backup, BackupEnd, files_to_copy};
+pub use isolation::Isolation;
 pub use lock::held::LockScope;
-pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
+pub use reads::{Reads, Watch};
 pub use recover::{RecoveryReport, whole_log};
 pub use session::{
-    CancelFlag, CancelReason, Encryption, Session, SessionEntry, SessionInfo, SessionState,
-    SessionStatus, now_micros,
+    CancelFlag, CancelReason, Encryption, LockReporter, Session, SessionEntry, SessionInfo,
+    SessionState, SessionStatus, TxnConfig,
 };
 pub use slots::{ReplicationSlots, SlotInfo};
 pub use snapshot::Snapshot;
-pub use ssi::{ReadLock, ReadTarget, Reads, Watch};
+pub use ssi::{ReadLock, ReadTarget};
 pub use standby::Standby;
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
-pub use txn::{Isolation, Txn, writers_here};
+pub use timer::now_micros;
+pub use txn::{Txn, writers_here};

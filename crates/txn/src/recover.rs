@@ -22,11 +22,11 @@ use throng_wal::{
 use crate::archive_recovery::{ArchiveRecovery, RecoveryStop, RecoveryTarget, StopAt};
 use crate::archiver::history_name;
 use crate::control::{Control, StartRequirements, missing, replace_file};
-use crate::core::{Core, TxnConfig};
 use crate::pieces;
-use crate::session::now_micros;
+use crate::session::{Core, TxnConfig};
 use crate::slots::ReplicationSlots;
 use crate::status::StatusBuilder;
+use crate::timer::now_micros;
 use crate::xact::XactFiles;
 
 /// What a start found and did.

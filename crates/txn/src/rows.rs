@@ -28,8 +28,8 @@ use throng_buffer::{Try, retry};
 use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Tid, Xid};
 
-use crate::lock::held::QueuePlace;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::lock_manager::QueuePlace;
 use crate::snapshot::Snapshot;
 use crate::txn::Txn;
 

@@ -21,11 +21,11 @@ use throng_types::{Cid, Csn, Error, Oid, Result, Xid};
 use throng_wal::{Reader, Record, Wal, WalConfig};
 
 use crate::active::SnapshotForm;
-use crate::core::{Core, TxnConfig};
+use crate::isolation::Isolation;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
-use crate::session::{CancelReason, Session, SessionEntry, SessionInfo};
+use crate::session::{CancelReason, Core, Session, SessionEntry, SessionInfo, TxnConfig};
 use crate::status::Standing;
-use crate::txn::{Isolation, Txn};
+use crate::txn::Txn;
 
 const SEGMENT: u64 = 16 << 10;
 

@@ -31,6 +31,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use throng_access::XidStatus;
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_sync::lock::Mutex;
 use throng_types::{Csn, Xid};
@@ -66,6 +67,16 @@ pub enum Standing {
     },
     Committed(Csn),
     Aborted,
+}
+
+impl From<Standing> for XidStatus {
+    fn from(standing: Standing) -> XidStatus {
+        match standing {
+            Standing::InProgress { .. } => XidStatus::InProgress,
+            Standing::Committed(csn) => XidStatus::Committed(csn),
+            Standing::Aborted => XidStatus::Aborted,
+        }
+    }
 }
 
 /// The status of every xid.

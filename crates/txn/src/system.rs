@@ -18,11 +18,12 @@ use crate::archive_recovery::ArchiveRecovery;
 use crate::archiver::{self, Archiver, ArchiverStatus, Archiving};
 use crate::backup::{self, Backup};
 use crate::checkpoint::{CHECKPOINTER, Checkpointer};
-use crate::core::{Core, TxnConfig};
-use crate::lock::report::LockReporter;
-use crate::lock::{LockInfo, LockMode, LockTag, deadlock};
+use crate::lock::{LockInfo, LockMode, LockTag};
+use crate::lock_manager::deadlock;
 use crate::recover::{self, RecoveryReport};
-use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
+use crate::session::{
+    CancelReason, Core, LockReporter, Session, SessionEntry, SessionInfo, SessionStatus, TxnConfig,
+};
 use crate::slots::ReplicationSlots;
 use crate::ssi::ReadLock;
 use crate::status::Standing;
@@ -153,7 +154,7 @@ impl TxnSystem {
 
     /// How a transaction stands.
     pub fn status(&self, xid: Xid) -> XidStatus {
-        standing_to_status(self.core.status.standing(xid))
+        self.core.status.standing(xid).into()
     }
     /// The first transaction id not given out.
     pub fn next_xid(&self) -> Xid {
@@ -455,14 +456,6 @@ pub struct CleanerContext {
     core: Arc<Core>,
 }
 
-pub(crate) fn standing_to_status(standing: Standing) -> XidStatus {
-    match standing {
-        Standing::InProgress { .. } => XidStatus::InProgress,
-        Standing::Committed(csn) => XidStatus::Committed(csn),
-        Standing::Aborted => XidStatus::Aborted,
-    }
-}
-
 impl TxContext for CleanerContext {
     fn xid(&self) -> Xid {
         Xid::NONE
@@ -474,7 +467,7 @@ impl TxContext for CleanerContext {
         false
     }
     fn status(&self, xid: Xid) -> XidStatus {
-        standing_to_status(self.core.status.standing(xid))
+        self.core.status.standing(xid).into()
     }
     fn horizon(&self) -> Csn {
         self.core.clock.horizon()

@@ -41,33 +41,15 @@ use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::RecordBuilder;
 
 use crate::active::{Form, IdPurpose};
-use crate::core::Core;
-use crate::lock::held::{LockScope, not_available};
-use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::isolation::Isolation;
+use crate::lock::held::LockScope;
+use crate::lock::{LockMode, LockTag, WaitPolicy, not_available};
 use crate::rowlock::TransactionLookup;
-use crate::session::{CancelReason, SessionEntry, now_micros};
+use crate::session::{CancelReason, Core, Session, SessionEntry};
 use crate::snapshot::Snapshot;
 use crate::ssi::Member;
 use crate::status::Standing;
-use crate::system::standing_to_status;
-
-/// How much of others' commits a transaction sees while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// Each statement sees what was committed before it.
-    ReadCommitted,
-    /// All statements see what was committed before the first.
-    RepeatableRead,
-    /// The same, and what commits could have run one after the other (see [`crate::ssi`]).
-    Serializable,
-}
-
-impl Isolation {
-    /// Whether all statements see the same moment.
-    pub fn keeps_snapshot(self) -> bool {
-        self != Isolation::ReadCommitted
-    }
-}
+use crate::timer::now_micros;
 
 /// What is done when the transaction, or the subtransaction it was said in, ends.
 enum Action {
@@ -127,6 +109,13 @@ pub struct Txn {
     over: bool,
     /// It is committed for all to see; what it holds is still to be given back.
     settled: bool,
+}
+
+impl Session {
+    /// Begins a transaction. One at a time: panics if the last one has not ended.
+    pub fn begin(&self, isolation: Isolation) -> Txn {
+        Txn::begin(self.entry().clone(), isolation)
+    }
 }
 
 impl Txn {
@@ -975,7 +964,7 @@ impl TxContext for Txn {
         TransactionLookup::is_mine(self, xid)
     }
     fn status(&self, xid: Xid) -> XidStatus {
-        standing_to_status(self.core().status.standing(xid))
+        self.core().status.standing(xid).into()
     }
     fn horizon(&self) -> Csn {
         self.core().clock.horizon()

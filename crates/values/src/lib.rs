@@ -6,8 +6,13 @@
 //! Imported by: `server`, `analytics`, `session`, `exec`, `plan`, `bind`, `catalog`.
 
 pub mod acl;
+pub mod charset;
+pub mod eval;
 pub mod extension;
+pub mod format;
 pub mod func;
 pub mod hash;
 pub mod io;
+mod regex;
 pub mod settings;
+pub mod zone;

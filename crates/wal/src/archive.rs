@@ -5,9 +5,9 @@ use std::io;
 use throng_disk::Disk;
 use throng_types::{Lsn, Result};
 
-use crate::made::{Made, missing};
-use crate::segment::{DIR, path};
-use crate::wal::WalConfig;
+use crate::config::WalConfig;
+use crate::directory::{DIR, missing, path};
+use crate::made::Made;
 
 /// A segment is written under this name first.
 const ARRIVING: &str = "wal/arriving";

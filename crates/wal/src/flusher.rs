@@ -23,45 +23,19 @@
 //! it on, but waits for no sync: a load of many records goes on meanwhile, and its commit finds
 //! little left to sync.
 
-use crate::buffer::LogBuffer;
 use crate::segment::Segments;
-use crate::wal::Shared;
-use std::sync::Arc;
+use crate::shared::Shared;
+use crate::writer::{SCRATCH, Writer};
 use std::time::{Duration, Instant};
-use throng_disk::File;
-use throng_observe::{
-    Counter, Object, WaitEvent, blocking, count, stop_point, stop_point_io, waiting,
-};
+use throng_observe::{Object, WaitEvent, blocking, stop_point, waiting};
 use throng_sync::SpinWait;
 use throng_sync::atomic::{Ordering, fence};
 use throng_sync::lock::MutexGuard;
 use throng_types::{Error, Lsn, Result};
 
-/// The flusher's thread: what commits wait for.
-pub(crate) const FLUSHER: &str = "wal-flusher";
-
-/// Writes end on multiples of this where they can: so the system never has to read a block of an
-/// old segment that is about to be overwritten anyway.
-const BLOCK: u64 = 4096;
-/// Writes up to this go out with one call, through a copy.
-const SCRATCH: u64 = 64 << 10;
-
 /// A thread other than the flusher makes a round only if syncs take less than this: it has others
 /// to serve after it.
 const QUICK_SYNC: Duration = Duration::from_micros(200);
-
-/// Writes the stream into segments. Whoever has locked it makes a round.
-pub(crate) struct Writer {
-    file: Arc<dyn File>,
-    number: u64,
-    /// The segment before, until it is synced.
-    left: Option<Arc<dyn File>>,
-    /// All below is written.
-    written: u64,
-    scratch: Vec<u8>,
-    /// How long a sync takes of late; `MAX` before the first.
-    sync_time: Duration,
-}
 
 /// When the flusher has to work next.
 enum Due {
@@ -313,100 +287,4 @@ fn write_to(shared: &Shared, segments: &Segments, writer: &mut Writer, target: u
         yields = 0;
     }
     Ok(())
-}
-
-impl Writer {
-    /// Goes on at `start`, in the segment that the log's end lies in.
-    pub fn open(segments: &Segments, start: Lsn) -> Result<Writer> {
-        let number = start.0 / segments.size();
-        Ok(Writer {
-            file: segments.advance(number)?,
-            number,
-            left: None,
-            written: start.0,
-            scratch: Vec::new(),
-            sync_time: Duration::MAX,
-        })
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        let began = Instant::now();
-        {
-            let _wait = blocking(WaitEvent::WalSync, Object::lsn(self.written));
-            stop_point_io!("wal.sync")?;
-            self.sync_left()?;
-            self.file.sync()?;
-        }
-        count(Counter::WalSync, 1);
-        let took = began.elapsed();
-        self.sync_time = match self.sync_time {
-            Duration::MAX => took,
-            before => (before * 7 + took) / 8,
-        };
-        Ok(())
-    }
-
-    /// Writes `written..to`, and zeros up to the end of the last block: the next bytes to come go
-    /// there.
-    fn write(&mut self, buffer: &LogBuffer, segments: &Segments, to: u64) -> Result<()> {
-        let from = self.written;
-        let direct = if to - from > SCRATCH {
-            to / BLOCK * BLOCK
-        } else {
-            from
-        };
-        let mut at = from;
-        // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and
-        // who has the writer is the only one to call any of the three.
-        unsafe {
-            buffer.read(from, direct, |piece| {
-                self.put(segments, at, piece)?;
-                at += piece.len() as u64;
-                Ok::<(), throng_types::Error>(())
-            })?;
-        }
-        let mut tail = std::mem::take(&mut self.scratch);
-        tail.clear();
-        // SAFETY: as above.
-        let copy = unsafe {
-            buffer.read(direct, to, |piece| {
-                tail.extend_from_slice(piece);
-                Ok::<(), std::convert::Infallible>(())
-            })
-        };
-        let Ok(()) = copy;
-        tail.resize((to.next_multiple_of(BLOCK) - direct) as usize, 0);
-        self.put(segments, direct, &tail)?;
-        self.scratch = tail;
-        self.written = to;
-        Ok(())
-    }
-
-    fn sync_left(&mut self) -> Result<()> {
-        match self.left.take() {
-            Some(file) => Ok(file.sync()?),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes bytes of the stream to the segments they belong to. A segment that is left is synced
-    /// when the next one is left, or by the round that comes before: so most of it is on the disk
-    /// by then, and a round has two files to sync at most.
-    fn put(&mut self, segments: &Segments, mut at: u64, mut bytes: &[u8]) -> Result<()> {
-        let size = segments.size();
-        while !bytes.is_empty() {
-            let number = at / size;
-            if number != self.number {
-                self.sync_left()?;
-                self.file.start_writeback();
-                self.left = Some(std::mem::replace(&mut self.file, segments.advance(number)?));
-                self.number = number;
-            }
-            let len = bytes.len().min((size - at % size) as usize);
-            self.file.write_at(&bytes[..len], at % size)?;
-            at += len as u64;
-            bytes = &bytes[len..];
-        }
-        Ok(())
-    }
 }

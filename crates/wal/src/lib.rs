@@ -20,6 +20,8 @@
 mod archive;
 mod buffer;
 mod bytes;
+mod config;
+mod directory;
 mod flusher;
 mod horizon;
 mod insertion;
@@ -30,13 +32,16 @@ mod record;
 mod retention;
 mod ring;
 mod segment;
+mod shared;
 mod tail;
 mod timeline;
 mod wait;
 mod waiters;
 mod wal;
+mod writer;
 
 pub use archive::{enter_segments, has_segment, import_segment, read_stream, segment_path};
+pub use config::WalConfig;
 pub use horizon::{ImageHorizon, MtrTicket};
 pub use insertion::InsertForm;
 pub use ops::{Ops, PageOp, apply};
@@ -46,6 +51,7 @@ pub use record::{
     RecordBuilder,
 };
 pub use retention::WalHold;
+pub use shared::FlushObserver;
 pub use timeline::{EndedTimeline, TimelineHistory, TimelineId, parse_segment_name, segment_name};
 pub use wait::{FlushWait, RoomWait};
-pub use wal::{FlushObserver, Wal, WalConfig};
+pub use wal::Wal;

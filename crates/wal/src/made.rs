@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use throng_disk::{Disk, File};
 use throng_sync::atomic::{AtomicU64, Ordering};
-use throng_types::{Error, Lsn, Result};
+use throng_types::{Lsn, Result};
 
-use crate::segment::{DIR, numbers, path};
-use crate::wal::WalConfig;
+use crate::config::WalConfig;
+use crate::directory::{DIR, missing, numbers, path};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"THRGMAD2");
 const NAME: &str = "wal/made";
@@ -97,13 +97,6 @@ fn read(disk: &dyn Disk) -> Result<Option<Entered>> {
         last: number(16),
         durable: Lsn(number(24)),
     }))
-}
-
-/// Something of a data directory is not there, or not what it was: how that is told.
-#[cold]
-pub(crate) fn missing(message: String) -> Error {
-    Error::corrupted(message)
-        .hint("Put the file back, or restore the data directory from a backup.")
 }
 
 /// Looks whether all segments from the one of `redo` on are there and whole. `complete`: the

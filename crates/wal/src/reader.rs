@@ -1,7 +1,7 @@
 //! Reading the log back: record after record, until the first bytes that are none.
 
+use crate::directory;
 use crate::record::{Header, RECORD_HEADER, Record};
-use crate::segment;
 use crate::timeline::TimelineHistory;
 use std::io;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Reader {
         until: Lsn,
     ) -> Result<Reader> {
         let mut first = until.0 / segment_size;
-        while first > 0 && disk.exists(&segment::path(first - 1, segment_size))? {
+        while first > 0 && disk.exists(&directory::path(first - 1, segment_size))? {
             first -= 1;
         }
         for number in first..until.0 / segment_size {
@@ -172,7 +172,7 @@ impl Reader {
         }
         let (number, offset) = (at / self.size, at % self.size);
         if self.file.as_ref().is_none_or(|(open, _)| *open != number) {
-            let path = segment::path(number, self.size);
+            let path = directory::path(number, self.size);
             if !self.disk.exists(&path)? {
                 return Ok(0);
             }
@@ -200,7 +200,7 @@ fn first_record(
     size: u64,
     history: &Arc<TimelineHistory>,
 ) -> Result<Option<Lsn>> {
-    let path = segment::path(number, size);
+    let path = directory::path(number, size);
     if !disk.exists(&path)? {
         return Ok(None);
     }

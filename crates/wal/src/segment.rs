@@ -22,14 +22,13 @@ use std::time::Duration;
 use throng_disk::{Disk, File};
 use throng_sync::atomic::{AtomicBool, Ordering};
 use throng_sync::lock::{Condvar, Mutex, MutexGuard};
-use throng_types::error::{Severity, state};
+use throng_types::error::state;
 use throng_types::{Error, Lsn, Result};
 
-use crate::made::{Made, missing};
-use crate::wal::WalConfig;
+use crate::config::WalConfig;
+use crate::directory::{DIR, missing, numbers, path};
+use crate::made::Made;
 
-/// The directory of all segments.
-pub(crate) const DIR: &str = "wal";
 /// A segment that is not whole yet.
 const NEW: &str = "wal/new";
 /// How many segments are kept ready beyond the current one. When the disk is full they are what
@@ -43,22 +42,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const NOTE: Duration = Duration::from_secs(1);
 /// Bytes zeroed or looked at with one call.
 const CHUNK: usize = 256 << 10;
-
-pub(crate) fn path(number: u64, size: u64) -> String {
-    format!("{DIR}/{:016X}", number * size)
-}
-
-/// Numbers of the segments in the directory. An error when their names are of another size.
-pub(crate) fn numbers(disk: &dyn Disk, size: u64) -> Result<Vec<u64>> {
-    let starts = disk.list(DIR)?.into_iter().filter(|name| name.len() == 16);
-    let starts: Vec<u64> = starts
-        .filter_map(|name| u64::from_str_radix(&name, 16).ok())
-        .collect();
-    match starts.iter().all(|start| start.is_multiple_of(size)) {
-        true => Ok(starts.iter().map(|start| start / size).collect()),
-        false => Err(wrong_size(size)),
-    }
-}
 
 /// As [`numbers`]. An error also when the first one's length is another.
 fn list(disk: &dyn Disk, size: u64) -> Result<Vec<u64>> {
@@ -345,10 +328,4 @@ fn no_segment(error: io::Error) -> Error {
     } else {
         error
     }
-}
-
-#[cold]
-fn wrong_size(size: u64) -> Error {
-    let message = format!("the log in \"{DIR}\" was not written with segments of {size} bytes");
-    Error::new(state::CONFIG_FILE_ERROR, message).severity(Severity::Fatal)
 }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use throng_disk::Disk;
 use throng_types::{Lsn, Result};
 
-use crate::made::{self, missing};
+use crate::config::WalConfig;
+use crate::directory::{missing, path};
+use crate::made;
 use crate::reader::Reader;
 use crate::record::{Header, RECORD_HEADER, Record};
-use crate::segment::path;
-use crate::wal::WalConfig;
 
 /// Bytes looked at together.
 const CHUNK: usize = 4096;

@@ -1,15 +1,13 @@
 //! Waiting for the log: as a future, or blocking.
 
-use crate::flusher::FLUSHER;
+use crate::shared::{FLUSHER, Shared};
 use crate::waiters::Ticket;
-use crate::wal::Shared;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use throng_observe::{Object, WaitEvent, Waiting, holder_named, waiting};
 use throng_sync::block_on;
-use throng_sync::lock::Mutex;
 use throng_types::{Error, Lsn, Result};
 
 /// Ready when everything below an LSN is flushed. See [`Wal::flush`](crate::Wal::flush).
@@ -150,17 +148,6 @@ impl Drop for FlushWait {
     }
 }
 
-/// Those who wait for room in the ring: few, and all woken whenever some was freed.
-#[derive(Default)]
-pub(crate) struct RoomWaiters(Mutex<Vec<Waker>>);
-
-impl RoomWaiters {
-    pub fn wake(&self) {
-        let wakers = std::mem::take(&mut *self.0.lock());
-        wakers.into_iter().for_each(Waker::wake);
-    }
-}
-
 /// Ready when the ring has room. See [`Wal::room_wait`](crate::Wal::room_wait).
 #[must_use = "nothing is waited for until this is awaited"]
 pub struct RoomWait {
@@ -223,7 +210,7 @@ impl Future for RoomWait {
             // The flusher frees room first and takes the lock after: we look once more after the
             // lock.
             if !registered {
-                self.shared.room_waiters.0.lock().push(cx.waker().clone());
+                self.shared.room_waiters.enter(cx.waker());
             }
         }
         self.shared.kick();

@@ -147,6 +147,21 @@ impl List {
     }
 }
 
+/// Those who wait for room in the ring: few, and all woken whenever some was freed.
+#[derive(Default)]
+pub(crate) struct RoomWaiters(Mutex<Vec<Waker>>);
+
+impl RoomWaiters {
+    pub fn enter(&self, waker: &Waker) {
+        self.0.lock().push(waker.clone());
+    }
+
+    pub fn wake(&self) {
+        let wakers = std::mem::take(&mut *self.0.lock());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;

@@ -1,91 +1,23 @@
 //! The log as the other rooms see it.
 
-use crate::buffer::LogBuffer;
 use crate::buffer::Reservation;
-use crate::flusher::{self, FLUSHER, Writer};
-use crate::insertion::InsertForm;
+use crate::config::WalConfig;
 use crate::record::{LSN_AT, MIN_RECORD, RecordBuilder};
 use crate::retention::{Retention, WalHold};
 use crate::segment::Segments;
-use crate::timeline::{TimelineHistory, TimelineId};
-use crate::wait::{FlushWait, RoomWait, RoomWaiters};
-use crate::waiters::FlushWaiters;
-use crate::{made, tail};
-use std::sync::{Arc, OnceLock};
+use crate::shared::{FLUSHER, FlushObserver, Shared};
+use crate::timeline::TimelineId;
+use crate::wait::{FlushWait, RoomWait};
+use crate::writer::Writer;
+use crate::{flusher, made, tail};
+use std::sync::Arc;
 use throng_disk::Disk;
 use throng_observe::{Counter, Structure, background, count, sampled};
-use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use throng_sync::atomic::{Ordering, fence};
 use throng_sync::lock::Mutex;
 use throng_sync::thread::{self, JoinHandle};
-use throng_sync::{CachePadded, Parker, thread_index};
-use throng_types::error::{Severity, state};
+use throng_sync::thread_index;
 use throng_types::{Error, Lsn, Result};
-
-/// Sizes are fixed while the log is open; the knobs may be turned at any time.
-#[derive(Debug)]
-pub struct WalConfig {
-    /// Bytes a segment file holds: a multiple of 4096. The same for a data directory's whole life.
-    pub segment_size: u64,
-    /// Of the data directory: a log of another one is refused.
-    pub identifier: u64,
-    /// The timelines that lead to the one that is written.
-    pub history: Arc<TimelineHistory>,
-    /// Bytes of the ring that records wait in; rounded up to a power of two.
-    pub buffer: usize,
-    /// `lab_wal_insert`: how a record gets its place.
-    pub insert: InsertForm,
-    /// `lab_wal_lanes`: how many insertion locks there are in [`InsertForm::Lanes`].
-    pub insert_lanes: usize,
-    /// `commit_delay`, in microseconds: how long a flush waits for more commits to join.
-    pub commit_delay_us: AtomicU32,
-    /// `commit_siblings`: the delay applies only while at least so many other transactions are
-    /// active.
-    pub commit_siblings: AtomicU32,
-    /// `wal_writer_delay`, in microseconds: how long an asynchronous commit may stay in memory
-    /// only.
-    pub writer_delay_us: AtomicU32,
-}
-
-impl Default for WalConfig {
-    fn default() -> WalConfig {
-        WalConfig {
-            segment_size: 16 << 20,
-            identifier: 0,
-            history: Arc::default(),
-            buffer: 16 << 20,
-            insert: InsertForm::default(),
-            insert_lanes: 8,
-            commit_delay_us: AtomicU32::new(0),
-            commit_siblings: AtomicU32::new(5),
-            writer_delay_us: AtomicU32::new(200_000),
-        }
-    }
-}
-
-/// Told about flushes, one at a time, by the thread that flushes; must not wait for the log or for
-/// anyone who might.
-pub trait FlushObserver: Send + Sync {
-    /// A flush begins. What was inserted before this call is durable when the token comes back.
-    fn before_flush(&self) -> u64;
-    /// The flush that got this token is done, and all below `flushed` durable. The waiters do not
-    /// know yet.
-    fn after_flush(&self, token: u64, flushed: Lsn);
-    /// How many transactions are at work, for `commit_siblings`; need not count further than
-    /// `enough`. Asked only while `commit_delay` is set.
-    fn active_transactions(&self, enough: u32) -> u32;
-}
-
-impl<T: FlushObserver + ?Sized> FlushObserver for Arc<T> {
-    fn before_flush(&self) -> u64 {
-        (**self).before_flush()
-    }
-    fn after_flush(&self, token: u64, flushed: Lsn) {
-        (**self).after_flush(token, flushed);
-    }
-    fn active_transactions(&self, enough: u32) -> u32 {
-        (**self).active_transactions(enough)
-    }
-}
 
 /// The write-ahead log, open for insertion.
 ///
@@ -97,28 +29,6 @@ pub struct Wal {
     retention: Arc<Retention>,
     flusher: Mutex<Option<JoinHandle<()>>>,
     maker: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What inserters, waiters and the flusher share.
-pub(crate) struct Shared {
-    pub buffer: LogBuffer,
-    flushed: CachePadded<AtomicU64>,
-    /// The highest position that somebody waits for.
-    pub wanted: CachePadded<AtomicU64>,
-    /// The highest position that should be flushed before long.
-    pub lazily_wanted: AtomicU64,
-    /// The flusher sleeps, or is about to.
-    pub asleep: AtomicBool,
-    pub stop: AtomicBool,
-    pub parker: Parker,
-    /// Locked by who makes a round: the flusher, or a thread that flushes for itself.
-    pub writer: Mutex<Writer>,
-    pub flush_waiters: FlushWaiters,
-    pub room_waiters: RoomWaiters,
-    pub config: WalConfig,
-    timeline: TimelineId,
-    observer: OnceLock<Box<dyn FlushObserver>>,
-    failed: OnceLock<Error>,
 }
 
 impl Wal {
@@ -134,23 +44,8 @@ impl Wal {
             "segments are made of whole blocks"
         );
         let segments = Arc::new(Segments::open(disk, &config, start)?);
-        let ring = config.buffer.max(4096).next_power_of_two();
-        let shared = Arc::new(Shared {
-            buffer: LogBuffer::new(ring, start.0, config.insert, config.insert_lanes),
-            flushed: CachePadded::new(AtomicU64::new(start.0)),
-            wanted: CachePadded::new(AtomicU64::new(start.0)),
-            lazily_wanted: AtomicU64::new(start.0),
-            asleep: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-            parker: Parker::new(),
-            writer: Mutex::new(Writer::open(&segments, start)?),
-            flush_waiters: FlushWaiters::new(),
-            room_waiters: RoomWaiters::default(),
-            timeline: config.history.current(),
-            config,
-            observer: OnceLock::new(),
-            failed: OnceLock::new(),
-        });
+        let writer = Writer::open(&segments, start)?;
+        let shared = Arc::new(Shared::new(config, start, writer));
         let wal = Wal {
             shared: shared.clone(),
             segments: segments.clone(),
@@ -193,10 +88,7 @@ impl Wal {
     /// # Panics
     /// The second time.
     pub fn set_flush_observer(&self, observer: Box<dyn FlushObserver>) {
-        assert!(
-            self.shared.observer.set(observer).is_ok(),
-            "the log has an observer already"
-        );
+        self.shared.set_observer(observer);
     }
 
     /// Appends a record and returns its end: the LSN to stamp pages with and to wait for.
@@ -409,83 +301,5 @@ fn join(thread: Option<JoinHandle<()>>) {
     if let Some(thread) = thread.filter(|t| t.thread().id() != thread::current().id()) {
         // A panic has been reported where it happened.
         let _ = thread.join();
-    }
-}
-
-impl Shared {
-    #[inline]
-    pub fn flushed(&self) -> Lsn {
-        // Acquire: who sees its commit flushed sees what the observer did about it.
-        Lsn(self.flushed.load(Ordering::Acquire))
-    }
-    pub fn failed(&self) -> Option<&Error> {
-        self.failed.get()
-    }
-    pub fn observer(&self) -> Option<&dyn FlushObserver> {
-        self.observer.get().map(|observer| &**observer)
-    }
-    #[inline]
-    pub fn has_room(&self) -> bool {
-        self.buffer.room() >= (self.buffer.size() / 4) as i64
-    }
-    /// Whether so much waits in the ring that the flusher writes it unasked.
-    #[inline]
-    pub fn needs_writing(&self) -> bool {
-        let unasked = self.buffer.size() / 8;
-        self.buffer.room() <= (self.buffer.size() - unasked) as i64
-    }
-
-    /// Wakes the flusher if it sleeps. The wish for which it is to wake has been stored before.
-    #[inline]
-    pub fn kick(&self) {
-        // The wish must not sink below the look: see the flusher's `sleep`.
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) {
-            self.parker.unpark();
-        }
-    }
-    /// Somebody waits for `lsn`.
-    pub fn want(&self, lsn: Lsn) {
-        self.wanted.fetch_max(lsn.0, Ordering::Relaxed);
-        self.kick();
-    }
-
-    pub fn publish_flushed(&self, flushed: Lsn) {
-        // Release: pairs with `flushed`.
-        self.flushed.store(flushed.0, Ordering::Release);
-        self.flush_waiters.wake(flushed);
-    }
-
-    /// The flusher gives up: nothing that is not flushed yet ever will be.
-    #[cold]
-    pub fn fail(&self, error: Error) {
-        let code = if error.code() == state::DISK_FULL {
-            state::DISK_FULL
-        } else {
-            state::IO_ERROR
-        };
-        let message = format!(
-            "the write-ahead log failed, nothing more can be made durable: {}",
-            error.message()
-        );
-        self.close(Error::new(code, message).severity(Severity::Panic));
-    }
-
-    /// The flusher has flushed everything and ends.
-    pub fn end(&self) {
-        self.close(
-            Error::new(state::ADMIN_SHUTDOWN, "the write-ahead log is shut down")
-                .severity(Severity::Fatal),
-        );
-    }
-
-    fn close(&self, error: Error) {
-        // First the error, then whatever makes others look for it.
-        let _ = self.failed.set(error);
-        self.buffer.kill();
-        self.room_waiters.wake();
-        // Twice: this thread will not be here to help out if a baton stays out.
-        self.flush_waiters.wake(Lsn::MAX);
-        self.flush_waiters.wake(Lsn::MAX);
     }
 }

@@ -14,8 +14,8 @@ use super::edit::Bytes;
 use super::node::*;
 use super::space::{MAGIC, OFF_FREE, OFF_FREE_COUNT, OFF_MAGIC, OFF_VERSION, VERSION};
 use super::{BTree, META, ROOT};
-use crate::check::{Fault, Pages};
 use crate::heap::page::PageBytes;
+use crate::offline::{Fault, Pages};
 
 /// What a tree consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

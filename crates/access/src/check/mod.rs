@@ -13,74 +13,14 @@ pub use redo::{Compared, comparable, compare, first_difference};
 #[cfg(test)]
 pub(crate) use heap::check_page as check_heap_page;
 
-use std::fmt;
-
-use throng_buffer::page_is_intact;
 use throng_disk::RelFiles;
 use throng_types::page::{
-    KIND_BTREE_META, KIND_HEAP, KIND_NEW, KIND_OVERFLOW, KIND_SEQUENCE, OFF_KIND, PAGE_SIZE,
+    KIND_BTREE_META, KIND_HEAP, KIND_NEW, KIND_OVERFLOW, KIND_SEQUENCE, OFF_KIND,
 };
-use throng_types::{BlockNo, FileId, PageId, Xid};
+use throng_types::{FileId, Xid};
 
-/// Something that is not as it must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// `None` when it is about the file as a whole.
-    pub block: Option<BlockNo>,
-    pub what: String,
-}
-
-impl Fault {
-    pub fn at(block: BlockNo, what: impl fmt::Display) -> Fault {
-        Fault {
-            block: Some(block),
-            what: what.to_string(),
-        }
-    }
-    pub fn of_file(what: impl fmt::Display) -> Fault {
-        Fault {
-            block: None,
-            what: what.to_string(),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.block {
-            Some(block) => write!(f, "block {block}: {}", self.what),
-            None => f.write_str(&self.what),
-        }
-    }
-}
-
-/// The pages of one file.
-pub struct Pages<'a> {
-    files: &'a RelFiles,
-    file: FileId,
-    blocks: BlockNo,
-}
-
-impl Pages<'_> {
-    pub fn file(&self) -> FileId {
-        self.file
-    }
-    pub fn blocks(&self) -> BlockNo {
-        self.blocks
-    }
-    /// One page, its checksum verified.
-    pub fn read(&self, block: BlockNo) -> Result<Box<[u8; PAGE_SIZE]>, Fault> {
-        let id = PageId::new(self.file, block);
-        let mut page = Box::new([0; PAGE_SIZE]);
-        self.files
-            .read_page(id, &mut page)
-            .map_err(|e| Fault::at(block, e))?;
-        if !page_is_intact(id, &page) {
-            return Err(Fault::at(block, "checksum does not match"));
-        }
-        Ok(page)
-    }
-}
+use crate::btree;
+pub use crate::offline::{Fault, Pages};
 
 /// What a file holds, as the catalog says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +42,9 @@ pub fn check_file(
     kind: FileKind,
     rolled_back: &dyn Fn(Xid) -> bool,
 ) -> Vec<Fault> {
-    let blocks = match files.blocks(file) {
-        Ok(blocks) => blocks,
-        Err(e) => return vec![Fault::of_file(e)],
-    };
-    let pages = Pages {
-        files,
-        file,
-        blocks,
+    let pages = match Pages::of(files, file) {
+        Ok(pages) => pages,
+        Err(fault) => return vec![fault],
     };
     let mut faults = Vec::new();
     let kind = if kind == FileKind::Unknown {
@@ -118,7 +53,7 @@ pub fn check_file(
         kind
     };
     match kind {
-        FileKind::BTree => crate::btree::check::check(&pages, &mut faults),
+        FileKind::BTree => btree::check::check(&pages, &mut faults),
         FileKind::Sequence => check_sequence(&pages, &mut faults),
         FileKind::Heap | FileKind::Unknown => heap::check(&pages, rolled_back, &mut faults),
     }

@@ -12,14 +12,18 @@
 //!   ever tried.
 //!
 //! [`mod@tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away,
-//! [`large`] keeps what no row can hold, [`copy`] takes versions to another heap.
+//! [`large`] keeps what no row can hold, [`copy`] takes versions to another heap. [`relation`] is
+//! what is known of a heap in memory: where the next row goes, and how much there is to clean.
 
 mod copy;
+pub(crate) mod free;
 pub mod large;
 pub mod page;
 mod prune;
 mod read;
+pub(crate) mod relation;
 mod room;
+mod space;
 #[cfg(test)]
 mod tests;
 pub mod tuple;
@@ -33,7 +37,7 @@ use throng_buffer::{Pool, Try};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, PageId, Tid, Xid};
 
-use crate::relation::RelState;
+use relation::RelState;
 
 pub use copy::VisibleVersion;
 pub use prune::Pruned;

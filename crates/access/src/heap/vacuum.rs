@@ -19,9 +19,9 @@ use throng_types::{BlockNo, Error, FileId, Tid, Xid};
 
 use super::page::{self, FREE_SLOTS, MAX_TUPLE, PageBytes, SLOT, Slot, slot_offset};
 use super::prune::Plan;
+use super::relation::RelState;
 use super::{Heap, room};
 use crate::TxContext;
-use crate::relation::RelState;
 
 /// What a pass over one block found and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod expr;
 mod json;
 mod query;
 mod renamed;
+mod route;
 mod routine;
 mod stored_expression;
 mod utility;
@@ -20,9 +21,9 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, oid, stack};
 
 use crate::command::{Bound, BoundStatement};
-use crate::expr::{Expr, RelId};
-use crate::query::{BoundQuery, Cte, QueryKind};
-use crate::window::Window;
+use crate::tree::expr::{Expr, RelId};
+use crate::tree::query::{BoundQuery, Cte, QueryKind};
+use crate::tree::window::Window;
 use throng_catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use throng_syntax::parse::{self, ast};
 use throng_values::func::EvalContext;
@@ -51,7 +52,7 @@ pub struct BindContext<'a> {
 
 pub use ddl::domain::check_shown;
 pub use ddl::domain_value::check_in_domain;
-pub use ddl::index::{BoundTerms, index_shown, index_terms, same_term};
+pub use ddl::index::{BoundTerms, index_shown, index_terms};
 pub use ddl::matview::materialized_query;
 pub use ddl::trigger::{
     SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,
@@ -60,14 +61,12 @@ pub(crate) use ddl::view::stored_context;
 pub use ddl::view::{ctid_source, rewritten, updatable_columns, view_definition};
 pub use dml::generated::{completion, generation_shown};
 pub(crate) use dml::generated::{other_kind, stored_values};
-pub use expr::aggregate::written_order;
-pub(crate) use json::table::table_spec;
 pub use renamed::Renamed;
+pub use route::partition_tree;
 pub use routine::body::{
     BodyResult, body_command, body_statement, body_statements, has_plan, no_result,
     routine_body_text,
 };
-pub(crate) use routine::call::row_columns;
 pub use routine::plpgsql::{
     PlTarget, PlValue, RowShape, Variables, Visible, composite_shape, pl_assignment,
     pl_call_outputs, pl_cast, pl_dynamic, pl_expression, pl_statement, pl_with_part, plpgsql_code,
@@ -107,13 +106,13 @@ pub fn stored_checks(
     table: &std::sync::Arc<TableDef>,
     catalog: &Catalog,
     eval: EvalContext<'_>,
-) -> Result<Vec<crate::query::CheckExpr>> {
+) -> Result<Vec<crate::tree::query::CheckExpr>> {
     let ctx = stored_context(catalog, eval);
     let mut binder = Binder::new(&ctx);
     let rel = binder.new_rel();
     let checks = binder.checks(table, rel)?.into_iter();
     Ok(checks
-        .map(|c| crate::query::CheckExpr {
+        .map(|c| crate::tree::query::CheckExpr {
             of: c.of,
             name: c.name,
             expr: slots_of_row(c.expr),

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
-use super::ddl::index::same_term;
 use super::ddl::view::{STORED_PATH, stored_context, stored_expr};
 use super::dml::generated::kept_text;
 use super::dml::row_names;
 use super::query::scope::Scope;
 use super::{Binder, Clause};
 use crate::deparse::{self, Style};
-use crate::expr::{Expr, RelId};
+use crate::tree::expr::{Expr, RelId, same_term};
 use throng_catalog::{Catalog, ColumnDef, TableDef};
 use throng_syntax::parse::{self, ast};
 use throng_values::func::is_polymorphic;

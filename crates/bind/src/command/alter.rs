@@ -2,7 +2,7 @@
 
 use throng_types::Oid;
 
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::{Generated, TypeDef};
 
 /// ALTER DOMAIN: what it is now; new constraints have no oids yet.

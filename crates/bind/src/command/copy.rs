@@ -3,8 +3,8 @@
 pub use throng_syntax::vocabulary::CopyTarget;
 use throng_types::Oid;
 
-use crate::expr::Expr;
-use crate::query::BoundQuery;
+use crate::tree::expr::Expr;
+use crate::tree::query::BoundQuery;
 use throng_values::io::Charset;
 
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub enum CopySubject {
         /// Columns to compute when the others are there, over the row.
         generated: Vec<(u16, Expr)>,
         /// Over the new row.
-        checks: Vec<crate::query::CheckExpr>,
+        checks: Vec<crate::tree::query::CheckExpr>,
         /// WHERE, over the new row.
         filter: Option<Expr>,
         /// The table is partitioned, or a partition.

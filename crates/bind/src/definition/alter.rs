@@ -12,7 +12,7 @@ use super::password::is_md5;
 use super::rows::slots_replaced;
 use super::{Run, Work};
 use crate::command::{AlterTable, NewColumn, SequenceOptions, SetExpression, Target, TargetKind};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::{
     ConstraintDef, ConstraintKind, DatabaseDef, ForeignKey, IndexDef, Object, Relation, RoleDef,
     SchemaDef, SequenceDef, TableDef, ViewDef, builtin,

@@ -14,7 +14,7 @@ use crate::binder::other_kind;
 use crate::command::{
     AlterTable, NewColumn, NewConstraint, NewConstraintKind, SetExpression, Target, TargetKind,
 };
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, Generated, Lineage, TableDef,
 };

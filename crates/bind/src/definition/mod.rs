@@ -34,8 +34,8 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, FileId, Oid, Result};
 
 use crate::command::{Ddl, DomainTest, EnumChange, Target, TargetKind};
-use crate::expr::Expr;
-use crate::query::BoundQuery;
+use crate::tree::expr::Expr;
+use crate::tree::query::BoundQuery;
 use throng_catalog::{Catalog, CatalogEdit, CommentDef, Object, SchemaDef, TableDef, builtin};
 use throng_values::func::EvalContext;
 

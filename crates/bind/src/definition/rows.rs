@@ -5,7 +5,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::alter::Rows;
 use super::{Run, Work};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::{IndexDef, Relation, StatsDef, TableDef};
 use throng_values::acl::right;
 

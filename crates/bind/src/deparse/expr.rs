@@ -6,8 +6,7 @@ use throng_types::{Datum, Oid, SqlType, interrupt, oid};
 use super::json::is_test;
 use super::row::ComparedRow;
 use super::{LIST, Writer};
-use crate::binder::written_order;
-use crate::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind, ValuePart};
+use crate::tree::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind, ValuePart};
 use throng_catalog::RoutineDef;
 use throng_types::lexical::quote_ident;
 use throng_values::func::json::populate;
@@ -363,7 +362,7 @@ impl Writer<'_> {
                     .by_ref()
                     .filter(|f| !f.dropped)
                     .nth(usize::from(*index));
-                let columns = crate::binder::row_columns(row);
+                let columns = row.row_columns();
                 let name = match columns.get(usize::from(*index)) {
                     Some(column) => column.name.clone(),
                     None => field.map_or("?", |f| &f.name).to_owned(),
@@ -708,7 +707,7 @@ impl Writer<'_> {
             }
             self.list(&call.args);
         }
-        for (i, key) in written_order(call).iter().enumerate() {
+        for (i, key) in call.written_order().iter().enumerate() {
             self.push(match (i, call.agg.kind.is_plain()) {
                 (0, true) => " ORDER BY ",
                 (0, false) => "ORDER BY ",

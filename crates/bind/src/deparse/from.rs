@@ -3,8 +3,8 @@
 use throng_types::Oid;
 
 use super::{JOIN, LIST, Named, STEP, Writer};
-use crate::expr::{Expr, RelId, Var, system};
-use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
+use crate::tree::expr::{Expr, RelId, Var, system};
+use crate::tree::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
 use throng_values::func::json::populate;
 use throng_values::func::{CastContext, sqljson};
 

@@ -1,13 +1,22 @@
 //! SQL/JSON, as it is written.
 
+use std::sync::Arc;
+
 use super::Writer;
-use crate::binder::table_spec;
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_types::lexical::quote_literal;
 use throng_types::{Datum, Oid, SqlType, oid};
 use throng_values::func::sqljson::{
     Behavior, Column, JsonKind, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
+
+/// The specification that a call of JSON_TABLE has first.
+fn table_spec(args: &[Expr]) -> Option<Arc<Spec>> {
+    match args.first() {
+        Some(Expr::Const(value @ Datum::Text(_), _)) => Spec::of(value).ok(),
+        _ => None,
+    }
+}
 
 /// What a value is under the cast that its place gives it.
 fn raw(expr: &Expr) -> &Expr {

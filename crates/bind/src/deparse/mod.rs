@@ -23,9 +23,9 @@ mod window;
 use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};
 
-use crate::expr::{Expr, RelId};
-use crate::query::{Cte, Query, Target};
-use crate::window::Window;
+use crate::tree::expr::{Expr, RelId};
+use crate::tree::query::{Cte, Query, Target};
+use crate::tree::window::Window;
 use throng_catalog::{Catalog, TableDef, ViewDef};
 use throng_types::lexical::quote_ident;
 use throng_values::func::EvalContext;
@@ -157,8 +157,12 @@ fn over_rows(expr: &Expr, table: &TableDef, rows: &[(RelId, &str)], style: &Styl
 }
 
 /// What pg_get_viewdef gives: the query with a semicolon.
-pub fn view(view: &ViewDef, bound: &crate::query::BoundQuery, style: &Style<'_>) -> Option<String> {
-    let crate::query::QueryKind::Select(select) = &bound.kind else {
+pub fn view(
+    view: &ViewDef,
+    bound: &crate::tree::query::BoundQuery,
+    style: &Style<'_>,
+) -> Option<String> {
+    let crate::tree::query::QueryKind::Select(select) = &bound.kind else {
         return None;
     };
     let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();

@@ -1,8 +1,8 @@
 //! Queries: their clauses, set operations and WITH.
 
 use super::{LIST, STEP, Scope, Writer};
-use crate::expr::{Expr, SortKey};
-use crate::query::{
+use crate::tree::expr::{Expr, SortKey};
+use crate::tree::query::{
     Body, Cte, CteBody, Distinct, FromItem, Grouping, GroupingItem, LockWait, Query, RelKind,
     Select, SetOp, Target,
 };

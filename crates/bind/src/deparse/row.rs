@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Writer;
-use crate::expr::{Expr, Subquery, SubqueryKind};
-use crate::query::{Body, FromItem, Query, Rel, RelKind};
+use crate::tree::expr::{Expr, Subquery, SubqueryKind};
+use crate::tree::query::{Body, FromItem, Query, Rel, RelKind};
 
 /// `(a, b) < ANY (SELECT …)`, by its parts.
 pub(super) struct ComparedRow<'a> {

@@ -1,8 +1,8 @@
 //! Joins that have columns of their own: USING, which merges some, and names for a join as a whole.
 
 use super::Writer;
-use crate::expr::{Expr, Var};
-use crate::query::{FromItem, JoinAlias, JoinKind, RelKind, Select};
+use crate::tree::expr::{Expr, Var};
+use crate::tree::query::{FromItem, JoinAlias, JoinKind, RelKind, Select};
 
 /// A column that a FROM item shows, by its name there.
 #[derive(Clone)]

@@ -2,9 +2,9 @@
 
 use super::query::written;
 use super::{STEP, Writer};
-use crate::expr::Expr;
-use crate::query::Select;
-use crate::window::{Exclude, Frame, FrameBound, FrameMode, Window, WindowCall};
+use crate::tree::expr::Expr;
+use crate::tree::query::Select;
+use crate::tree::window::{Exclude, Frame, FrameBound, FrameMode, Window, WindowCall};
 
 impl Writer<'_> {
     /// The windows that have names; the others are written where they are used.
@@ -25,7 +25,9 @@ impl Writer<'_> {
     pub(super) fn window_call(&mut self, call: &WindowCall) {
         self.ident(call.callee.name());
         self.push("(");
-        match call.args.is_empty() && matches!(call.callee, crate::window::Callee::Aggregate(_)) {
+        match call.args.is_empty()
+            && matches!(call.callee, crate::tree::window::Callee::Aggregate(_))
+        {
             true => self.push("*"),
             false => self.list(&call.args),
         }

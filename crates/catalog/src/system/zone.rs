@@ -4,7 +4,7 @@ use throng_types::Interval;
 
 use super::{Rows, SystemState, row};
 use crate::Catalog;
-use throng_values::io::{Zone, zone};
+use throng_values::zone::{self, Zone};
 
 fn seconds(east: i32) -> Interval {
     Interval {

@@ -15,8 +15,8 @@ use throng_bind::route::Routing;
 use throng_catalog::{TableDef, fires};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlType};
+use throng_values::charset::check_text;
 use throng_values::func::{EvalContext, Volatility};
-use throng_values::io::binary::check_text;
 use throng_values::io::{input_binary, input_text_into};
 
 use super::batch::Batch;

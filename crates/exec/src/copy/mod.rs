@@ -22,7 +22,7 @@ mod turn;
 use throng_bind::command::{CopyFormat, CopyOptions};
 use throng_types::error::state;
 use throng_types::{Error, Result};
-use throng_values::io::binary::check_text;
+use throng_values::charset::check_text;
 
 pub use file::{Sink, Source};
 pub use from::Load;

@@ -9,7 +9,8 @@ use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, SqlType, stack};
-use throng_values::func::{Cast, CastContext, Function, Operator, cast::typmod};
+use throng_values::func::{Cast, CastContext, Function, Operator};
+use throng_values::io::typmod;
 
 use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};

@@ -118,7 +118,7 @@ impl Case for Extend {
     }
 
     fn functions(&self) -> &'static [&'static str] {
-        &["throng_buffer::growth", "throng_buffer::extend"]
+        &["throng_buffer::growth", "throng_buffer::pool::extend"]
     }
 
     fn pace(&self) -> Pace {

@@ -91,7 +91,7 @@ impl Case for Placement {
     }
 
     fn functions(&self) -> &'static [&'static str] {
-        &["throng_buffer::free_list"]
+        &["throng_buffer::frames::free_list"]
     }
 
     fn pace(&self) -> Pace {

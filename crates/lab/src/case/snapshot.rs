@@ -106,7 +106,11 @@ impl Case for Snapshot {
     }
 
     fn functions(&self) -> &'static [&'static str] {
-        &["throng_txn::snapshot", "throng_txn::active"]
+        &[
+            "throng_txn::snapshot",
+            "throng_txn::session::live",
+            "throng_txn::active",
+        ]
     }
 
     fn pace(&self) -> Pace {

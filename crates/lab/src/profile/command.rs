@@ -18,15 +18,25 @@ use crate::{Error, Progress, Result, cli};
 const STRUCTURES: &[(&str, &[&str])] = &[
     ("spinlocks", &["throng_sync::spin"]),
     ("latches", &["throng_sync::latch"]),
-    ("frames and pins", &["throng_buffer::frame"]),
-    ("snapshots", &["throng_txn::snapshot", "throng_txn::clock"]),
+    ("frames and pins", &["throng_buffer::frames::frame"]),
+    (
+        "snapshots",
+        &[
+            "throng_txn::snapshot",
+            "throng_txn::session::live",
+            "throng_txn::clock",
+        ],
+    ),
     ("locks", &["throng_txn::lock"]),
     ("log insertion", &["throng_wal::buffer", "throng_wal::ring"]),
-    ("log flushing", &["throng_wal::flusher"]),
-    ("extension", &["throng_buffer::extend"]),
+    (
+        "log flushing",
+        &["throng_wal::flusher", "throng_wal::writer"],
+    ),
+    ("extension", &["throng_buffer::pool::extend"]),
     (
         "eviction and writing",
-        &["throng_buffer::evict", "throng_buffer::write"],
+        &["throng_buffer::pool::evict", "throng_buffer::pool::write"],
     ),
     ("B-trees", &["throng_access::btree"]),
     ("heaps", &["throng_access::heap"]),

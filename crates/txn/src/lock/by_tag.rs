@@ -14,7 +14,7 @@ use super::LockTag;
 const FEW: usize = 8;
 
 /// Entries by tag. An entry's place is good until one is removed.
-pub(super) struct ByTag<T> {
+pub(crate) struct ByTag<T> {
     entries: Vec<(LockTag, T)>,
     /// Every entry's place, or nothing while there were never more than a few.
     places: HashMap<LockTag, usize, RandomState>,
@@ -31,7 +31,7 @@ impl<T> Default for ByTag<T> {
 
 impl<T: Default> ByTag<T> {
     #[inline]
-    pub(super) fn find(&self, tag: LockTag) -> Option<usize> {
+    pub(crate) fn find(&self, tag: LockTag) -> Option<usize> {
         if self.places.is_empty() {
             self.entries.iter().position(|entry| entry.0 == tag)
         } else {
@@ -40,7 +40,7 @@ impl<T: Default> ByTag<T> {
     }
 
     /// Adds an entry for a tag that has none.
-    pub(super) fn add(&mut self, tag: LockTag) -> usize {
+    pub(crate) fn add(&mut self, tag: LockTag) -> usize {
         let at = self.entries.len();
         self.entries.push((tag, T::default()));
         if !self.places.is_empty() {
@@ -52,12 +52,12 @@ impl<T: Default> ByTag<T> {
         at
     }
 
-    pub(super) fn find_or_add(&mut self, tag: LockTag) -> usize {
+    pub(crate) fn find_or_add(&mut self, tag: LockTag) -> usize {
         self.find(tag).unwrap_or_else(|| self.add(tag))
     }
 
     /// The last entry takes its place.
-    pub(super) fn remove(&mut self, at: usize) {
+    pub(crate) fn remove(&mut self, at: usize) {
         let (tag, _) = self.entries.swap_remove(at);
         if !self.places.is_empty() {
             self.places.remove(&tag);
@@ -67,11 +67,11 @@ impl<T: Default> ByTag<T> {
         }
     }
 
-    pub(super) fn tags(&self) -> impl Iterator<Item = LockTag> {
+    pub(crate) fn tags(&self) -> impl Iterator<Item = LockTag> {
         self.entries.iter().map(|entry| entry.0)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }

@@ -13,22 +13,24 @@
 //!         granted · cancelled · lock_timeout · after deadlock_timeout: a walk over who waits for whom   deadlock.rs
 //! ```
 //!
+//! Here is what is locked, held and waited for; the ways that a session goes through it, and the
+//! walk, are the [lock manager's](crate::lock_manager).
+//!
 //! Waits for a transaction's end (a row it wrote or locked) have their own table, [`xid`], because
 //! every writing transaction would otherwise have to take a lock on itself that hardly anybody ever
 //! asks for.
 
 mod by_tag;
-pub(crate) mod deadlock;
 pub(crate) mod fast;
 pub(crate) mod held;
-pub(crate) mod report;
 pub(crate) mod table;
 pub(crate) mod wait;
 pub(crate) mod xid;
 
 use std::fmt;
 
-use throng_types::{FileId, Oid, Tid, Xid};
+use throng_types::error::state;
+use throng_types::{Error, FileId, Oid, Tid, Xid};
 
 /// The eight modes, weakest first, with PostgreSQL's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,6 +202,14 @@ pub enum WaitPolicy {
     LetPast,
     /// Say so at once: NOWAIT's 55P03, or `false` from the `try_` functions, or the row skipped.
     NoWait,
+}
+
+/// 55P03, as PostgreSQL words it for a relation.
+pub(crate) fn not_available(what: &str) -> Error {
+    Error::new(
+        state::LOCK_NOT_AVAILABLE,
+        format!("could not obtain lock on {what}"),
+    )
 }
 
 /// A row of `pg_locks`.

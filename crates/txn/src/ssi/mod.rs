@@ -25,7 +25,6 @@ mod gaps;
 mod graph;
 mod holders;
 mod old;
-mod reads;
 #[cfg(all(test, shuttle))]
 mod schedules;
 mod targets;
@@ -41,11 +40,11 @@ use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use throng_sync::WakerSlot;
 use throng_sync::lock::Mutex;
 use throng_types::error::state;
-use throng_types::{Csn, Error, FileId, Result, Xid};
+use throng_types::{Csn, Error, FileId, Result, Tid, Xid};
 
+use gaps::Gap;
 pub(crate) use graph::Writer;
 use graph::{End, Graph, Work};
-pub use reads::{Reads, Watch};
 pub use targets::ReadTarget;
 use targets::{Held, Targets, Written};
 
@@ -91,7 +90,7 @@ impl Member {
     }
 
     #[inline]
-    fn is_doomed(&self) -> bool {
+    pub(crate) fn is_doomed(&self) -> bool {
         // Relaxed: what must not be missed is looked at with the graph latched.
         self.doomed.load(Ordering::Relaxed)
     }
@@ -274,7 +273,7 @@ impl Ssi {
     /// Whether the transaction's reads are still to be followed; one that has become safe leaves
     /// here.
     #[inline]
-    fn follows(&self, member: &Member) -> bool {
+    pub(crate) fn follows(&self, member: &Member) -> bool {
         if member.is_over() {
             return false;
         }
@@ -283,6 +282,21 @@ impl Ssi {
             return false;
         }
         true
+    }
+
+    /// A table, or all keys of an index, is going to be read.
+    pub(crate) fn reads_relation(&self, member: &Member, file: FileId) {
+        self.targets.relation(member, file);
+    }
+
+    /// A version of a row has been read. Whether that is new: then it is to be looked at again.
+    pub(crate) fn reads_row(&self, member: &Member, file: FileId, tid: Tid) -> bool {
+        self.targets.row(member, file, tid)
+    }
+
+    /// A stretch of an index's keys has been read, and is to be read once more.
+    pub(crate) fn reads_gap(&self, member: &Member, file: FileId, gap: Gap) {
+        self.targets.gap(member, file, gap);
     }
 
     /// Waits until it is known whether a snapshot is safe, and answers that. To be polled by the
@@ -304,7 +318,7 @@ impl Ssi {
         self.graph.lock().blocking(pid)
     }
 
-    fn conflict_out(&self, member: &Member, writer: Writer) -> Result<(), Reason> {
+    pub(crate) fn conflict_out(&self, member: &Member, writer: Writer) -> Result<(), Reason> {
         let named = match writer {
             Writer::Running(_) => None,
             Writer::Committed(csn) => self.commits.lock().get(&csn).copied(),

@@ -2,8 +2,10 @@
 //!
 //! A right is a bit; its grant option is the same bit 16 higher.
 
+mod role;
 mod text;
 
+pub(crate) use role::{read_item, role_name, role_oid};
 pub use text::{NamedItem, items_of};
 
 use throng_types::Oid;

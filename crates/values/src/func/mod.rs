@@ -10,40 +10,37 @@ mod array;
 pub mod cast;
 mod coerce;
 pub mod compare;
-pub mod datetime;
-pub mod number;
-pub mod string;
-pub mod system;
-mod time_series;
-mod to_char;
-pub(crate) use system::acl::read_aclitem;
-pub mod context;
 pub mod cursor;
+pub mod datetime;
 pub mod enums;
 pub mod json;
 pub mod jsonpath;
 mod misc;
 pub mod named;
+pub mod number;
 mod polymorphic;
-mod regex;
 mod regex_func;
 mod registry;
 pub mod resolve;
 mod set;
 pub mod sqljson;
+pub mod string;
+pub mod system;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
 mod testing_cases;
+mod time_series;
+mod to_char;
 mod window;
 pub mod written;
 
-pub use cast::{Cast, CastContext, CastMethod, find_cast};
-pub use coerce::{can_coerce, select_common_type};
-pub use context::{
+pub use crate::eval::{
     EvalContext, EvalHost, EvalResult, EvalStop, Field, ObjectKind, RelColumn, TransitionTable,
     UserType, WrittenType,
 };
+pub use cast::{Cast, CastContext, CastMethod, find_cast};
+pub use coerce::{can_coerce, select_common_type};
 pub use polymorphic::{actual_type, is_polymorphic};
 pub use registry::{
     aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,

@@ -4,11 +4,11 @@
 //! character further, and an empty match may stand right behind another match.
 
 use super::number::int;
-use super::regex::{Match, Options, Regex, compile};
 use super::string::length::{buffer_fits, fits, gather};
 use super::string::like::bad_escape;
 use super::string::text;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
+use crate::regex::{Match, Options, Regex, compile};
 use throng_types::error::{SqlState, state};
 use throng_types::{Array, Datum, Error, Result, oid::*};
 

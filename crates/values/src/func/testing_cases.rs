@@ -10,7 +10,7 @@ use super::testing::{TestHost, with_context};
 use super::*;
 use crate::io::{
     ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone, input_binary, input_text,
-    output_binary, to_text,
+    output_binary, to_text, typmod,
 };
 use throng_types::sqltype::{type_by_name, type_name};
 use throng_types::{Datum, Error, Oid, SqlType, oid};
@@ -113,7 +113,7 @@ pub fn evaluate(
                 None => values[0].clone(),
             };
             Ok((
-                cast::typmod::apply(value, to, kind == "mod")?,
+                typmod::apply(value, to, kind == "mod")?,
                 SqlType::plain(to.oid),
             ))
         }

@@ -1,7 +1,7 @@
 //! Arrays, vectors and records as text.
 
 use super::{input_plain, output_text};
-use crate::func::EvalContext;
+use crate::eval::EvalContext;
 use crate::io::scalar::{is_space, write_int};
 use throng_types::datum::Dim;
 use throng_types::error::state;

@@ -1,7 +1,7 @@
 //! The binary forms of libpq's protocol: big endian, one per type.
 
 use super::object_kind;
-use crate::func::EvalContext;
+use crate::eval::EvalContext;
 use throng_types::calendar::{MICROS_PER_DAY, date_in_range, timestamp_in_range};
 use throng_types::datum::Dim;
 use throng_types::error::state;
@@ -174,40 +174,7 @@ pub fn input_binary(ctx: &EvalContext<'_>, bytes: &[u8], ty: SqlType) -> Result<
     if ty.typmod < 0 {
         Ok(datum)
     } else {
-        crate::func::cast::typmod::apply(datum, ty, false)
-    }
-}
-
-/// UTF-8 without NUL, or 22021.
-pub fn check_text(bytes: &[u8]) -> Result<&str> {
-    let wrong = |at: usize| {
-        let shown: Vec<String> = bytes[at..]
-            .iter()
-            .take(wrong_length(&bytes[at..]))
-            .map(|b| format!("0x{b:02x}"))
-            .collect();
-        Error::new(
-            state::CHARACTER_NOT_IN_REPERTOIRE,
-            format!(
-                "invalid byte sequence for encoding \"UTF8\": {}",
-                shown.join(" ")
-            ),
-        )
-    };
-    let text = std::str::from_utf8(bytes).map_err(|e| wrong(e.valid_up_to()))?;
-    match memchr::memchr(0, bytes) {
-        Some(at) => Err(wrong(at)),
-        None => Ok(text),
-    }
-}
-
-/// How many bytes the first one says its character has.
-fn wrong_length(bytes: &[u8]) -> usize {
-    match bytes[0] {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf7 => 4,
-        _ => 1,
+        super::typmod::apply(datum, ty, false)
     }
 }
 
@@ -267,7 +234,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             }
             let n = r.0.len();
             let text = &ctx.format.charset.decode(r.bytes(n)?)?;
-            Datum::Text(crate::func::jsonpath::input(text)?)
+            Datum::Text(super::jsonpath::input(text)?)
         }
         oid::CHAR => Datum::Char(r.take::<1>()?[0]),
         oid::UUID => Datum::Uuid(r.take()?),
@@ -314,7 +281,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             let base = domain_base(ctx, ty)?;
             let mut value = read(ctx, r, base.oid)?;
             if base.typmod >= 0 {
-                value = crate::func::cast::typmod::apply(value, base, false)?;
+                value = super::typmod::apply(value, base, false)?;
             }
             ctx.host.check_in_domain(ty, &value)?;
             value

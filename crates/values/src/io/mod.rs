@@ -5,105 +5,25 @@
 
 pub mod array;
 pub mod binary;
-pub mod charset;
 pub mod datetime;
 pub mod json;
+pub mod jsonpath;
 pub mod record;
 pub mod scalar;
-pub mod zone;
+pub mod typmod;
 
-use crate::func::{EvalContext, ObjectKind};
+use crate::acl;
+use crate::eval::{EvalContext, ObjectKind};
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Datum, EnumValue, Error, Oid, Result, SqlType, Text, oid};
-pub use zone::Zone;
 
+pub use crate::charset::Charset;
+pub use crate::format::{
+    ByteaOutput, DateFormat, DateOrder, DateStyle, FormatSettings, IntervalStyle,
+};
+pub use crate::zone::Zone;
 pub use binary::{input_binary, output_binary};
-pub use charset::Charset;
-
-/// How dates are written, and which of day and month comes first when read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DateStyle {
-    pub format: DateFormat,
-    pub order: DateOrder,
-}
-impl DateStyle {
-    /// From the setting's value: format, order.
-    pub fn of(setting: &str) -> DateStyle {
-        let (format, order) = setting.split_once(", ").unwrap_or((setting, ""));
-        DateStyle {
-            format: match format {
-                "SQL" => DateFormat::Sql,
-                "Postgres" => DateFormat::Postgres,
-                "German" => DateFormat::German,
-                _ => DateFormat::Iso,
-            },
-            order: match order {
-                "YMD" => DateOrder::Ymd,
-                "DMY" => DateOrder::Dmy,
-                _ => DateOrder::Mdy,
-            },
-        }
-    }
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DateFormat {
-    Iso,
-    Sql,
-    Postgres,
-    German,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DateOrder {
-    Ymd,
-    Dmy,
-    Mdy,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntervalStyle {
-    Postgres,
-    PostgresVerbose,
-    SqlStandard,
-    Iso8601,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteaOutput {
-    Hex,
-    Escape,
-}
-
-/// The settings that reading and writing values depend on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FormatSettings {
-    pub date_style: DateStyle,
-    pub interval_style: IntervalStyle,
-    pub time_zone: Zone,
-    /// Above 0: the shortest text that reads back as the same float. Otherwise 15 (6) digits plus
-    /// this.
-    pub extra_float_digits: i32,
-    pub bytea_output: ByteaOutput,
-    /// Whether an unquoted NULL in an array's text is one.
-    pub array_nulls: bool,
-    /// What the client speaks.
-    pub charset: Charset,
-}
-
-impl Default for FormatSettings {
-    fn default() -> FormatSettings {
-        FormatSettings {
-            date_style: DateStyle {
-                format: DateFormat::Iso,
-                order: DateOrder::Mdy,
-            },
-            interval_style: IntervalStyle::Postgres,
-            time_zone: Zone::utc(),
-            extra_float_digits: 1,
-            bytea_output: ByteaOutput::Hex,
-            array_nulls: true,
-            charset: Charset::UTF8,
-        }
-    }
-}
 
 /// `invalid input syntax for type integer: "abc"`, 22P02.
 #[cold]
@@ -153,7 +73,7 @@ pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datu
         return input_plain(ctx, text, ty.oid, ty.typmod);
     }
     let datum = input_plain(ctx, text, ty.oid, ty.typmod)?;
-    crate::func::cast::typmod::apply(datum, ty, false)
+    typmod::apply(datum, ty, false)
 }
 
 /// As [`input_text`], into the place of the row before: a load's values are written once, where
@@ -185,7 +105,7 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
         | oid::CSTRING
         | oid::BPCHAR
         | oid::PG_NODE_TREE => Datum::Text(Text::new(text)),
-        oid::ACLITEM => crate::func::read_aclitem(ctx, text)?,
+        oid::ACLITEM => acl::read_item(ctx, text)?,
         oid::NAME => Datum::Text(Text::new(scalar::clip_name(text))),
         oid::BOOL => Datum::Bool(scalar::parse_bool(text)?),
         oid::FLOAT8 => Datum::Float8(scalar::parse_float8(text)?),
@@ -199,7 +119,7 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             Datum::Json(Text::new(text))
         }
         oid::JSONB => Datum::Jsonb(json::parse_jsonb(text)?),
-        oid::JSONPATH => Datum::Text(crate::func::jsonpath::input(text)?),
+        oid::JSONPATH => Datum::Text(jsonpath::input(text)?),
         oid::OID | oid::XID | oid::CID => Datum::Oid(scalar::parse_oid(text, ty)?),
         oid::XID8 | oid::PG_LSN => scalar::parse_wide(text, ty)?,
         oid::TID => Datum::Tid(scalar::parse_tid(text)?),

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Record, Result, Text};
 
 use super::{input_text, scalar};
-use crate::func::EvalContext;
+use crate::eval::EvalContext;
 
 #[cold]
 fn malformed(text: &str, detail: &str) -> Error {

@@ -17,7 +17,7 @@ use crate::binder::dml::row_names;
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause, ddl::options, slots_of_row};
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::{
     ColumnDef, ConstraintDef, ConstraintKind, Persistence, Relation, Storage, TableDef,
 };

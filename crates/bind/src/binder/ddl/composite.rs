@@ -12,11 +12,10 @@ use throng_types::{Error, Oid, Result, SqlType, Text, oid};
 use crate::binder::ddl::domain::Declared;
 use crate::binder::ddl::table::check_storable;
 use crate::binder::query::scope::Scope;
-use crate::binder::routine::call::row_columns;
 use crate::binder::{Binder, at};
 use crate::command::{Ddl, Target, TargetKind};
-use crate::expr::{Expr, Var};
-use crate::query::{Body, FromItem, Query};
+use crate::tree::expr::{Expr, Var};
+use crate::tree::query::{Body, FromItem, Query};
 use throng_catalog::{ColumnDef, Relation, TableDef, TypeDef};
 use throng_syntax::parse::ast::{self, FieldChange, Node, Pos};
 use throng_values::func::CastContext;
@@ -248,7 +247,7 @@ impl Binder<'_> {
             };
             return Ok(fields.iter().zip(0..).map(field).collect());
         }
-        let columns = row_columns(row);
+        let columns = row.row_columns();
         if !columns.is_empty() {
             let field = |(column, index): (RelColumn, u16)| {
                 let value = Expr::Field {
@@ -315,7 +314,7 @@ impl Binder<'_> {
                 Some((number, known.2.clone()))
             }
             call if call.type_oid() == oid::RECORD => {
-                let columns = row_columns(call).into_iter();
+                let columns = call.row_columns().into_iter();
                 let shape: Shape = columns.map(|c| (c.name, c.ty)).collect();
                 Some((number, shape)).filter(|(_, shape)| !shape.is_empty())
             }

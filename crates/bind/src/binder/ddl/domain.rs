@@ -18,7 +18,7 @@ use crate::binder::query::scope::{NamedColumn, Names, Scope};
 use crate::binder::{Binder, Clause, slots_of_row};
 use crate::command::{AlterDomain, Ddl, DomainTest, Target, TargetKind};
 use crate::deparse::{self, Style};
-use crate::expr::{DomainRule, DomainRules, Expr, RelId, Var};
+use crate::tree::expr::{DomainRule, DomainRules, Expr, RelId, Var};
 use throng_catalog::{Catalog, ColumnDef, Domain, DomainCheck, DomainNotNull, TableDef, TypeDef};
 use throng_syntax::parse;
 use throng_syntax::parse::ast::{self, ColumnConstraintKind as C, DomainChange, Pos};

@@ -8,8 +8,8 @@ use throng_types::{Datum, Error, Oid, Result};
 
 use crate::binder::Binder;
 use crate::binder::ddl::view::stored_context;
-use crate::expr::{DomainRules, Expr};
 use crate::fold::constant_value;
+use crate::tree::expr::{DomainRules, Expr};
 use throng_catalog::Catalog;
 use throng_values::func::{EvalContext, EvalStop};
 

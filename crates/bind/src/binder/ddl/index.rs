@@ -17,12 +17,12 @@ use crate::binder::query::scope::{Scope, of_entry};
 use crate::binder::{BindContext, Binder, Clause, ddl::options};
 use crate::command::{CreateIndex, Ddl, Target};
 use crate::deparse::{self, Style};
-use crate::expr::{Expr, RelId};
+use crate::tree::expr::{Expr, RelId, same_term};
 use throng_catalog::{
     Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, KeyWords, Relation, TableDef,
 };
 use throng_syntax::parse::ast;
-use throng_values::func::{CastContext, EvalContext};
+use throng_values::func::EvalContext;
 
 /// An index's expressions and its condition over the table's row, under an entry.
 pub struct BoundTerms {
@@ -117,22 +117,6 @@ pub fn index_shown(
     }
     index.terms.predicate = bound.predicate.as_ref().map(shown);
     Ok(index)
-}
-
-/// Whether two bound expressions are the same but for whether a cast was written or came by itself.
-pub fn same_term(a: &Expr, b: &Expr) -> bool {
-    fn plain(mut e: Expr) -> Expr {
-        if let Expr::Cast { context, to, .. } = &mut e
-            && to.typmod == -1
-        {
-            *context = CastContext::Explicit;
-        }
-        e.for_each_child_mut(&mut |child| {
-            *child = plain(std::mem::replace(child, Expr::bool(true)));
-        });
-        e
-    }
-    a == b || plain(a.clone()) == plain(b.clone())
 }
 
 /// A part of an index, as messages call it.

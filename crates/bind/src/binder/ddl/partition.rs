@@ -11,7 +11,7 @@ use crate::binder::dml::generated::kept_text;
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause};
 use crate::command::{Ddl, Detach};
-use crate::expr::{Expr, RelId};
+use crate::tree::expr::{Expr, RelId};
 use throng_catalog::partition::check::{Fault, check_bound};
 use throng_catalog::partition::{
     KeyPart, PartitionBound, PartitionKey, PartitionStrategy, RangeEnd, bound_text,

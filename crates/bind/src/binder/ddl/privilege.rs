@@ -13,9 +13,9 @@ use throng_types::sqltype::{element_of, type_name};
 use throng_types::{Error, Oid, Result};
 
 use crate::binder::Binder;
-use crate::expr::{Expr, RelId};
-use crate::query::walk::QueryPart;
-use crate::query::{
+use crate::tree::expr::{Expr, RelId};
+use crate::tree::query::walk::QueryPart;
+use crate::tree::query::{
     Body, BoundQuery, ConflictAction, CteBody, FromItem, MergeAction, MergeWrite, Query, QueryKind,
     RelKind, Target,
 };
@@ -507,7 +507,7 @@ fn same_but_entry(column: &Expr, e: &Expr, rels: &[RelId]) -> bool {
             let to = rels[0];
             let mut e = e.clone();
             e.walk_mut(&mut |part| {
-                if let crate::query::walk::QueryPartMut::Expr(Expr::Var(var)) = part
+                if let crate::tree::query::walk::QueryPartMut::Expr(Expr::Var(var)) = part
                     && rels.contains(&var.rel)
                 {
                     var.rel = to;

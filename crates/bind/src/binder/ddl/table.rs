@@ -13,8 +13,8 @@ use crate::binder::{Binder, Clause, ddl::inherit, ddl::options, slots_of_row};
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions, TableSource,
 };
-use crate::expr::Expr;
-use crate::query::{Body, QueryKind};
+use crate::tree::expr::Expr;
+use crate::tree::query::{Body, QueryKind};
 use throng_catalog::partition::PartitionBound;
 use throng_catalog::{
     ColumnDef, Generated, Identity, IndexMethod, Lineage, OnCommit, Persistence, Relation, Storage,

@@ -14,8 +14,8 @@ use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder, Clause};
 use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};
-use crate::expr::{Expr, RelId, system};
-use crate::query::walk::QueryPartMut;
+use crate::tree::expr::{Expr, RelId, system};
+use crate::tree::query::walk::QueryPartMut;
 use throng_catalog::system::trigger::of_keys;
 use throng_catalog::{
     Catalog, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, fires,

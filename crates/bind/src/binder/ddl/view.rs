@@ -16,9 +16,9 @@ use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
 use crate::command::{CreateView, Ddl};
 use crate::deparse::{self, Style};
-use crate::expr::{Expr, RelId, Var};
-use crate::query::walk::{QueryPart, QueryPartMut};
-use crate::query::{self, Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelKind, Select};
+use crate::tree::expr::{Expr, RelId, Var};
+use crate::tree::query::walk::{QueryPart, QueryPartMut};
+use crate::tree::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelKind, Select};
 use throng_catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
 use throng_syntax::parse::{self, ast};
 use throng_values::func::RelColumn;
@@ -452,7 +452,7 @@ impl Binder<'_> {
 
     /// A query with a view's columns that stands for the view's own.
     fn no_rows(&mut self, view: &ViewDef) -> Query {
-        let target = |column: &ViewColumn| query::Target {
+        let target = |column: &ViewColumn| crate::tree::query::Target {
             expr: Expr::null(column.ty),
             name: column.name.clone(),
         };

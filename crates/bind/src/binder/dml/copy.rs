@@ -12,10 +12,10 @@ use crate::binder::{Binder, Clause, slots_of_row};
 use crate::command::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyVerbosity,
 };
-use crate::expr::Expr;
-use crate::query::CheckExpr;
-use crate::query::QueryKind;
 use crate::route::Routing;
+use crate::tree::expr::Expr;
+use crate::tree::query::CheckExpr;
+use crate::tree::query::QueryKind;
 use throng_catalog::{Relation, TableDef};
 use throng_syntax::parse::ast::{self, CopyOption, CopyValue, Pos};
 use throng_syntax::parse::option_is_on;

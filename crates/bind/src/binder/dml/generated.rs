@@ -20,10 +20,12 @@ use crate::binder::query::scope::Scope;
 use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder, Clause, slots_of_row};
 use crate::deparse::{self, Style};
-use crate::expr::{Expr, RelId, Var, system};
 use crate::fold::is_immutable_cast;
-use crate::query::walk::QueryPartMut;
-use crate::query::{Body, BoundQuery, Check, CheckOf, CteBody, FromItem, JoinKind, QueryKind};
+use crate::tree::expr::{Expr, RelId, Var, system};
+use crate::tree::query::walk::QueryPartMut;
+use crate::tree::query::{
+    Body, BoundQuery, Check, CheckOf, CteBody, FromItem, JoinKind, QueryKind,
+};
 use throng_catalog::{Catalog, ColumnDef, Generated, TableDef};
 use throng_syntax::parse::{self, ast};
 use throng_values::func::{CastContext, EvalContext, Volatility};

@@ -18,8 +18,10 @@ use crate::binder::dml::updatable::{Verb, WriteTarget};
 use crate::binder::dml::{may_be_missing, named_columns, row_of};
 use crate::binder::query::scope::{Names, Scope, of_entry, renamed};
 use crate::binder::{Binder, Clause, at};
-use crate::expr::{Expr, RelId, Var, system};
-use crate::query::{FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target};
+use crate::tree::expr::{Expr, RelId, Var, system};
+use crate::tree::query::{
+    FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target,
+};
 use throng_syntax::parse::ast::{self, MergeMatch, Node, Overriding, Pos};
 use throng_values::func::RelColumn;
 

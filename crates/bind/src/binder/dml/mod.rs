@@ -13,8 +13,8 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::ddl::composite::RowItem;
 use super::query::scope::{NamedColumn, NamedTable, Names, Scope, of_entry, renamed};
 use super::{Binder, Clause};
-use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
-use crate::query::{
+use crate::tree::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
+use crate::tree::query::{
     Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel, Select,
     Target, Update,
 };

@@ -6,46 +6,9 @@ use throng_types::{Error, Result, SqlType};
 
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause, at};
-use crate::expr::{AggCall, Expr, RelId, SortKey, Var};
+use crate::tree::expr::{AggCall, Expr, IN_ORDER, RelId, SortKey, Var, sort_by_arguments};
 use throng_syntax::parse::ast::{self, Pos};
 use throng_values::func::{AggKind, Aggregate, Callee, CastContext, resolve_function};
-
-/// Aggregates whose result shows in what order they took their rows.
-const IN_ORDER: &[&str] = &[
-    "array_agg",
-    "json_agg",
-    "json_agg_strict",
-    "jsonb_agg",
-    "jsonb_agg_strict",
-    "string_agg",
-];
-
-/// The arguments that are not sorted by yet come last.
-fn sort_by_arguments(order: &mut Vec<SortKey>, args: &[Expr]) {
-    for arg in args {
-        if !order.iter().any(|k| k.expr == *arg) {
-            order.push(SortKey {
-                expr: arg.clone(),
-                descending: false,
-                nulls_first: false,
-            });
-        }
-    }
-}
-
-/// Of an aggregate's ORDER BY, what has to be written for the rest to come by itself.
-pub fn written_order(call: &AggCall) -> &[SortKey] {
-    if !call.distinct || !IN_ORDER.contains(&call.agg.name) {
-        return &call.order;
-    }
-    let comes_back = |written: &usize| {
-        let mut order = call.order[..*written].to_vec();
-        sort_by_arguments(&mut order, &call.args);
-        order == call.order
-    };
-    let written = (0..call.order.len()).find(comes_back);
-    &call.order[..written.unwrap_or(call.order.len())]
-}
 
 impl Binder<'_> {
     /// `f(…)` where `f` is an aggregate, its arguments bound.

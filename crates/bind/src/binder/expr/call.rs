@@ -8,7 +8,7 @@ use crate::binder::ddl::domain::Declared;
 use crate::binder::query::scope::Scope;
 use crate::binder::query::select::{has_aggregate, has_window};
 use crate::binder::{Binder, at};
-use crate::expr::{Expr, RoutineCall};
+use crate::tree::expr::{Expr, RoutineCall};
 use throng_syntax::parse::ast::{self, Node, Pos};
 use throng_values::func::system::current::CURRENT;
 use throng_values::func::{Callee, CastContext, resolve_function, written};

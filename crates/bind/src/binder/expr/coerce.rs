@@ -5,10 +5,11 @@ use throng_types::sqltype::{TypeInfo, type_by_name, type_info, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::binder::{Binder, at};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::TypeDef;
 use throng_syntax::parse::ast::{self, Pos};
-use throng_values::func::{CastContext, cast::typmod, find_cast, select_common_type};
+use throng_values::func::{CastContext, find_cast, select_common_type};
+use throng_values::io::typmod;
 
 /// PostgreSQL's types that are known to be missing here.
 const NOT_YET: &[&str] = &[
@@ -232,7 +233,7 @@ impl Binder<'_> {
         if to.typmod == -1 || whole {
             return Ok(datum);
         }
-        throng_values::func::cast::typmod::apply(datum, to, context == CastContext::Explicit)
+        throng_values::io::typmod::apply(datum, to, context == CastContext::Explicit)
     }
 
     /// An implicit cast that must succeed.

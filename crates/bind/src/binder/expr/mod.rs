@@ -17,7 +17,7 @@ use super::ddl::composite::row_fields;
 use super::ddl::domain::Declared;
 use super::query::scope::Scope;
 use super::{Binder, at};
-use crate::expr::{Expr, Subquery, SubqueryKind};
+use crate::tree::expr::{Expr, Subquery, SubqueryKind};
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
 use throng_values::func::{Operator, resolve_operator};

@@ -9,7 +9,7 @@ use throng_types::{Error, Result, SqlType, oid};
 
 use crate::binder::Binder;
 use crate::binder::query::scope::Scope;
-use crate::expr::{Expr, ValuePart};
+use crate::tree::expr::{Expr, ValuePart};
 use throng_catalog::ColumnDef;
 use throng_syntax::parse::ast::{self, Node, Pos, TargetPart};
 use throng_values::func::CastContext;

@@ -6,7 +6,7 @@ use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use crate::binder::Binder;
 use crate::binder::query::scope::Scope;
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_syntax::parse::ast::{self, Node, Pos};
 use throng_values::func::CastContext;
 

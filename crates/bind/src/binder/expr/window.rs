@@ -6,8 +6,8 @@ use throng_types::{Error, Result, SqlType, oid};
 
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause};
-use crate::expr::{Expr, SortKey};
-use crate::window::{self, Frame, FrameBound, FrameMode, Window, WindowCall, range_offsets};
+use crate::tree::expr::{Expr, SortKey};
+use crate::tree::window::{self, Frame, FrameBound, FrameMode, Window, WindowCall, range_offsets};
 use throng_syntax::parse::ast::{self, Over, Pos, WindowSpec};
 use throng_values::func::{Callee, CastContext, can_coerce};
 

@@ -11,7 +11,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::query::scope::Scope;
 use super::{Binder, at};
-use crate::expr::{Expr, Subquery, SubqueryKind};
+use crate::tree::expr::{Expr, Subquery, SubqueryKind};
 use throng_syntax::parse::ast::{
     self, JsonBehavior, JsonBehaviorKind, JsonFormat, JsonNode, JsonPathCall, JsonReturning,
     JsonValue, Pos,

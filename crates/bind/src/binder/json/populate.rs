@@ -7,7 +7,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use crate::binder::Binder;
 use crate::binder::ddl::domain::Declared;
 use crate::binder::query::scope::Scope;
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_syntax::parse::ast::{self, ColumnDefinition, Node, Pos};
 use throng_values::func::json::populate;
 

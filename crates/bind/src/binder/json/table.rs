@@ -2,21 +2,21 @@
 
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
-use throng_types::{Datum, Error, Result, SqlType, oid};
+use throng_types::{Error, Result, SqlType, oid};
 
 use crate::binder::Binder;
 use crate::binder::json::{allowed, allowed_words, check_quotes, settled};
 use crate::binder::query::scope::{Names, Scope};
-use crate::expr::Expr;
-use crate::query::{FromItem, RelKind};
+use crate::tree::expr::Expr;
+use crate::tree::query::{FromItem, RelKind};
 use throng_syntax::parse::ast::{
     self, Alias, JsonBehavior, JsonBehaviorKind, JsonTable, JsonTableColumn, Node, Pos,
 };
 use throng_values::func::RelColumn;
-use throng_values::func::jsonpath;
 use throng_values::func::sqljson::{
     self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
 };
+use throng_values::io::jsonpath;
 
 /// What is gathered while the columns are bound.
 struct Gathered {
@@ -302,12 +302,4 @@ fn check_behavior(
     let message = format!("invalid {clause} behavior for column \"{column}\"");
     let detail = format!("Only {words} is allowed in {clause} for {kind} columns.");
     Err(syntax(message, behavior.pos).detail(detail))
-}
-
-/// The specification that a call of JSON_TABLE has first.
-pub(crate) fn table_spec(args: &[Expr]) -> Option<std::sync::Arc<Spec>> {
-    match args.first() {
-        Some(Expr::Const(value @ Datum::Text(_), _)) => Spec::of(value).ok(),
-        _ => None,
-    }
 }

@@ -6,8 +6,8 @@ use throng_types::{Error, Result};
 use crate::binder::query::scope::Scope;
 use crate::binder::query::select::ordinal;
 use crate::binder::{Binder, Clause};
-use crate::expr::{Expr, SortKey};
-use crate::query::{Distinct, Target};
+use crate::tree::expr::{Expr, SortKey};
+use crate::tree::query::{Distinct, Target};
 use throng_syntax::parse::ast::{self, Node};
 
 impl Binder<'_> {

@@ -5,7 +5,7 @@ use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use crate::binder::Binder;
 use crate::binder::dml::updatable::WriteTarget;
-use crate::expr::{Expr, RelId, Var, system};
+use crate::tree::expr::{Expr, RelId, Var, system};
 use throng_values::func::{Function, cursor, resolve_operator};
 
 impl Binder<'_> {

@@ -9,8 +9,8 @@ use crate::binder::query::scope::{
 };
 use crate::binder::routine::plpgsql::composite_shape;
 use crate::binder::{Binder, Clause, at};
-use crate::expr::{Expr, RelId, RoutineCall, Var};
-use crate::query::{
+use crate::tree::expr::{Expr, RelId, RoutineCall, Var};
+use crate::tree::query::{
     Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelKind, Select, Target,
 };
 use throng_catalog::{Relation, RoutineKind};

@@ -8,8 +8,8 @@ use throng_types::{Error, Oid, Result};
 use crate::binder::query::scope::{Names, Scope};
 use crate::binder::query::select::{has_aggregate, has_window};
 use crate::binder::{Binder, Clause};
-use crate::expr::{Expr, SortKey, Var};
-use crate::query::{Distinct, Grouping, GroupingItem, Select, Target};
+use crate::tree::expr::{Expr, SortKey, Var};
+use crate::tree::query::{Distinct, Grouping, GroupingItem, Select, Target};
 use throng_catalog::IndexDef;
 use throng_syntax::parse::ast::{self, GroupItem, Node, Pos};
 

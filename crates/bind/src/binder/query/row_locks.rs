@@ -10,8 +10,8 @@ use throng_types::{Error, Oid, Result};
 use crate::binder::Binder;
 use crate::binder::query::scope::{NamedTable, Names};
 use crate::binder::query::select::{has_window, lock_name};
-use crate::expr::RelId;
-use crate::query::{
+use crate::tree::expr::RelId;
+use crate::tree::query::{
     Body, Distinct, FromItem, LockWait, Query, Rel, RelKind, RowLock, RowLockStrength, Select,
 };
 use throng_catalog::Relation;

@@ -12,8 +12,8 @@ use throng_types::{Error, Result, SqlType, oid};
 use crate::binder::query::scope::Scope;
 use crate::binder::query::select::{has_aggregate, has_window, output_targets};
 use crate::binder::{Binder, at};
-use crate::expr::{Expr, Subquery, SubqueryKind};
-use crate::query::{Body, FromItem, Query, Rel, Select, Target};
+use crate::tree::expr::{Expr, Subquery, SubqueryKind};
+use crate::tree::query::{Body, FromItem, Query, Rel, Select, Target};
 use throng_syntax::parse::ast;
 use throng_values::func::resolve_operator;
 

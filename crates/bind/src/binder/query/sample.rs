@@ -6,9 +6,9 @@ use throng_types::{Error, Result, SqlType, oid};
 
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause};
-use crate::expr::Expr;
-use crate::query::{FromItem, RelKind};
-use crate::tablesample::{Sample, SampleMethod};
+use crate::tree::expr::Expr;
+use crate::tree::query::{FromItem, RelKind};
+use crate::tree::tablesample::{Sample, SampleMethod};
 use throng_syntax::parse::ast::{self, Pos};
 use throng_values::func::CastContext;
 

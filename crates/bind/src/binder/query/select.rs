@@ -6,8 +6,8 @@ use throng_types::{Error, Result, SqlType};
 
 use crate::binder::query::scope::{CteReading, Names, Scope};
 use crate::binder::{Binder, Clause, Level};
-use crate::expr::{Expr, RelId, SortKey, Var};
-use crate::query::{Body, Distinct, FromItem, Query, RelKind, Select, Target};
+use crate::tree::expr::{Expr, RelId, SortKey, Var};
+use crate::tree::query::{Body, Distinct, FromItem, Query, RelKind, Select, Target};
 use throng_syntax::parse::ast::{self, Node, Pos};
 use throng_values::func::CastContext;
 use throng_values::func::RelColumn;
@@ -382,7 +382,7 @@ impl Binder<'_> {
             let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
             target.expr = self.coerce_for(expr, *ty, context, pos)?;
         }
-        let rel = crate::query::Rel::unnamed_subquery(id, query, columns);
+        let rel = crate::tree::query::Rel::unnamed_subquery(id, query, columns);
         let select = Select::plain(vec![FromItem::Rel(Box::new(rel))], targets);
         let output = self.new_rel();
         Ok(Query {

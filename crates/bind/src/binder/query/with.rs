@@ -6,7 +6,7 @@ use throng_types::{Error, Result, SqlType};
 
 use crate::binder::Binder;
 use crate::binder::query::scope::{CteName, CteReading, Scope};
-use crate::query::{Cte, CteBody, Query};
+use crate::tree::query::{Cte, CteBody, Query};
 use throng_syntax::parse::ast;
 use throng_syntax::parse::walk::{self, ReferencePosition};
 use throng_values::func::RelColumn;

@@ -10,7 +10,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use crate::binder::expr::call::ResolvedCall;
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause, at};
-use crate::expr::{Expr, RoutineCall};
+use crate::tree::expr::{Expr, RoutineCall};
 use throng_catalog::{ArgDef, RoutineDef, RoutineKind, builtin};
 use throng_syntax::parse::ast::{self, Pos};
 use throng_values::func::{
@@ -430,36 +430,4 @@ impl Binder<'_> {
 pub(in crate::binder) fn set_of_row_domain(pos: Pos) -> Error {
     let what = "a function that returns a set of a domain over a composite type";
     Error::unsupported(what).position(pos + 1)
-}
-
-/// The columns of a row value, as far as they are known.
-pub(crate) fn row_columns(row: &Expr) -> Vec<RelColumn> {
-    match row {
-        Expr::Routine(call) | Expr::SetRoutine(call) => call.columns.clone(),
-        Expr::Row(fields, Some(names)) => fields
-            .iter()
-            .zip(names.iter())
-            .map(|(field, name)| RelColumn {
-                name: name.to_string(),
-                ty: field.ty(),
-            })
-            .collect(),
-        Expr::Row(fields, None) => fields
-            .iter()
-            .zip(1..)
-            .map(|(field, n)| RelColumn {
-                name: format!("f{n}"),
-                ty: field.ty(),
-            })
-            .collect(),
-        Expr::Call { func, .. } | Expr::SetCall { func, .. } if func.ret == oid::RECORD => func
-            .columns
-            .iter()
-            .map(|(name, ty)| RelColumn {
-                name: (*name).to_owned(),
-                ty: SqlType::plain(*ty),
-            })
-            .collect(),
-        _ => vec![],
-    }
 }

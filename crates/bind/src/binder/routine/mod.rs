@@ -14,7 +14,7 @@ use throng_types::{Error, Oid, Result, SqlType, oid};
 use super::ddl::domain::Declared;
 use super::{BindContext, Binder, Clause};
 use crate::command::{Ddl, RoutineAttributes, Target, TargetKind};
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use body::{
     BodyResult, body_path, body_statement, body_statements, check_command, has_plan, no_result,
 };

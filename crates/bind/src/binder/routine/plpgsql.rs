@@ -14,7 +14,7 @@ use crate::binder::query::scope::Scope;
 use crate::binder::routine::body::Arguments;
 use crate::binder::{BindContext, Binder, Clause};
 use crate::command::Bound;
-use crate::expr::Expr;
+use crate::tree::expr::Expr;
 use throng_catalog::{ArgDef, RoutineDef, RoutineKind};
 use throng_syntax::parse::ast::{self, Pos, Statement, TargetPart};
 use throng_syntax::parse::{locate, parse_expr, parsed_statement};
@@ -74,7 +74,7 @@ pub enum PlValue {
     /// One that reads no table; cast to what was wanted.
     Simple(Expr),
     /// A query of one column, as it is.
-    Query(Box<crate::query::BoundQuery>),
+    Query(Box<crate::tree::query::BoundQuery>),
 }
 
 /// What is assigned to: parts of a value of a name, which holds what.

@@ -2,7 +2,6 @@
 
 pub mod conversion;
 pub(super) mod table;
-pub mod typmod;
 
 use super::{EvalContext, EvalFn, EvalResult, FAMILIES};
 use foldhash::fast::FixedState;

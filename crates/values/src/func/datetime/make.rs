@@ -7,9 +7,9 @@ use crate::func::datetime::{
 };
 use crate::func::number::{float, float_overflow, int};
 use crate::func::string::text;
-use crate::func::{EvalContext, EvalResult, Function, cast::typmod};
-use crate::io::Zone;
-use crate::io::zone::parse_displacement;
+use crate::func::{EvalContext, EvalResult, Function};
+use crate::io::typmod;
+use crate::zone::{Zone, parse_displacement};
 use std::time::{SystemTime, UNIX_EPOCH};
 use throng_types::calendar::*;
 use throng_types::error::state;

@@ -3,8 +3,8 @@
 use crate::func::datetime::{checked_timestamp, is_infinite, moment, zoned_clock};
 use crate::func::{EvalContext, EvalResult, Function};
 use crate::io::datetime::interval as interval_io;
-use crate::io::zone::parse_displacement;
 use crate::io::{IntervalStyle, Zone};
+use crate::zone::parse_displacement;
 use throng_types::calendar::*;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Interval, Result, TimeTz, oid::*};

@@ -3,7 +3,7 @@
 use super::exec::{Failure, Found, Walk, Walker};
 use super::value::Value;
 use super::*;
-use crate::func::regex;
+use crate::regex;
 use std::cmp::Ordering;
 
 pub type Truth = Option<bool>;

@@ -8,7 +8,7 @@ use throng_types::error::state;
 use throng_types::numeric::{Groups, WireSign};
 use throng_types::{Datum, Error, Numeric, interrupt, oid::*};
 
-use crate::func::context::EvalHost;
+use crate::eval::EvalHost;
 use crate::func::number::{float, int, numeric};
 use crate::func::{EvalContext, EvalResult, Function};
 

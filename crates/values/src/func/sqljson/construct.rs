@@ -1,9 +1,9 @@
 //! Constructors, and IS JSON.
 
 use super::JsonKind;
+use crate::charset::check_text;
 use crate::func::json::build::{key, null_key, to_json, tree, write};
 use crate::func::{EvalContext, EvalResult};
-use crate::io::binary::check_text;
 use crate::io::json::{JsonPart, Walker};
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -2,9 +2,10 @@
 
 use super::populate::populate;
 use super::{Behavior, JsonPathOp, PathSpec, Wrapper};
-use crate::func::jsonpath::{self, Answer, Moment, Path, Value, Variables};
+use crate::func::jsonpath::{self, Answer, Moment, Value, Variables};
 use crate::func::{CastContext, EvalContext, EvalResult, find_cast};
 use crate::io::json::parse_jsonb;
+use crate::io::jsonpath::{Path, path};
 use crate::io::{input_text, scalar, to_text};
 use throng_types::error::{SqlState, state};
 use throng_types::sqltype::format_type;
@@ -22,7 +23,7 @@ pub fn call(ctx: &EvalContext<'_>, spec: &PathSpec, args: &[Datum]) -> EvalResul
     let (Datum::Jsonb(document), Datum::Text(written)) = (&args[0], &args[1]) else {
         return Ok(Datum::Null);
     };
-    let path = jsonpath::path(written)?;
+    let path = path(written)?;
     let passed = passed(ctx, &spec.passing, &args[2..])?;
     Ok(find(ctx, spec, document, &path, &passed, args)?)
 }
@@ -149,7 +150,7 @@ fn truth(ctx: &EvalContext<'_>, truth: Option<bool>, spec: &PathSpec) -> Result<
             _ if ty.oid == oid::BOOL => value,
             Some(cast) => {
                 let value = cast.apply(ctx, &value).map_err(|stop| stop.into_error())?;
-                crate::func::cast::typmod::apply(value, ty, false)?
+                crate::io::typmod::apply(value, ty, false)?
             }
             None => input_text(ctx, if truth { "true" } else { "false" }, ty)?,
         },

@@ -3,8 +3,9 @@
 
 use super::path::{find, passed};
 use super::{PathSpec, Spec};
-use crate::func::jsonpath::{self, Answer, Path, Value, Variables};
+use crate::func::jsonpath::{self, Answer, Value, Variables};
 use crate::func::{EvalContext, EvalStop, SetIterator};
+use crate::io::jsonpath::{Path, path};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use throng_types::error::state;
@@ -75,7 +76,7 @@ pub fn rows(ctx: &EvalContext<'_>, args: &[Datum]) -> std::result::Result<SetIte
 
 impl Table<'_> {
     fn path(text: &str) -> Result<Arc<Path>> {
-        jsonpath::path(&text.into())
+        path(&text.into())
     }
 
     /// What a row path finds in an item.

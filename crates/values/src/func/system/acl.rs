@@ -1,10 +1,10 @@
 //! Lists of grants, and what else `pg_dump` asks beside the catalogs: options as rows, a sequence's
 //! state.
 
-use crate::acl::{self, Kind, NamedItem, right};
+use crate::acl::{self, Kind, NamedItem, right, role_name, role_oid};
 use crate::func::array::array;
 use crate::func::number::int;
-use crate::func::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, Operator, SetIterator};
+use crate::func::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Text, oid::*};
@@ -18,45 +18,6 @@ fn other_defaults(kind: u8) -> Option<u32> {
         b'p' => right::SET | right::ALTER_SYSTEM,
         _ => return None,
     })
-}
-
-/// A role's oid; 42704 where there is none of the name.
-fn role_oid(ctx: &EvalContext<'_>, name: &str) -> Result<Oid, EvalStop> {
-    ctx.host.object_oid(ObjectKind::Role, &quoted(name))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A role's name, without quotes; its number where it is gone.
-fn role_name(ctx: &EvalContext<'_>, role: Oid) -> String {
-    if role == Oid::NONE {
-        return String::new();
-    }
-    let name = ctx.host.object_name(ObjectKind::Role, role);
-    let Some(name) = name else {
-        return role.to_string();
-    };
-    let inner = name.strip_prefix('"').and_then(|n| n.strip_suffix('"'));
-    inner.map_or_else(|| name.clone(), |inner| inner.replace("\"\"", "\""))
-}
-
-/// Reads an `aclitem`, whose roles must be there. One that does not say by whom is the bootstrap
-/// superuser's.
-pub(crate) fn read_aclitem(ctx: &EvalContext<'_>, text: &str) -> throng_types::Result<Datum> {
-    let mut item = NamedItem::parse(text)?;
-    let grantor = item.grantor.take();
-    for name in [Some(&item.grantee), grantor.as_ref()]
-        .into_iter()
-        .flatten()
-    {
-        if !name.is_empty() {
-            role_oid(ctx, name).map_err(EvalStop::into_error)?;
-        }
-    }
-    item.grantor = Some(grantor.unwrap_or_else(|| role_name(ctx, acl::BOOTSTRAP_SUPERUSER)));
-    Ok(Datum::Text(Text::new(item.text())))
 }
 
 fn acldefault(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

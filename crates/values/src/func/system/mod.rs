@@ -13,8 +13,8 @@ pub(super) mod object;
 pub(super) mod table;
 
 use super::number::int;
-use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, cast::typmod};
-use crate::io::{self, Charset, scalar::wide};
+use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator};
+use crate::io::{self, Charset, scalar::wide, typmod};
 use crate::settings::flags;
 use std::sync::Arc;
 use throng_types::error::state;

@@ -6,7 +6,8 @@ use throng_types::row::{Phys, RowLayout, encode_row};
 use throng_types::sqltype::type_info;
 use throng_types::{Datum, Error, oid::*};
 
-use crate::func::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, cast::typmod};
+use crate::func::{EvalContext, EvalResult, EvalStop, Function, ObjectKind};
+use crate::io::typmod;
 
 /// Each handed to the host by its name.
 macro_rules! asked {

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::token::{Kind, Token, tokenize};
-use crate::func::EvalContext;
+use crate::eval::EvalContext;
 use crate::io::{DateOrder, Zone};
 use throng_types::calendar::*;
 use throng_types::{Oid, oid};
@@ -518,7 +518,7 @@ fn displacement(text: &str) -> Result<Zone, Fault> {
     if !spelled.bytes().all(|b| b.is_ascii_digit() || b == b':') {
         return Err(Fault::Format);
     }
-    let seconds = crate::io::zone::parse_displacement(&spelled).ok_or(Fault::ZoneOverflow)?;
+    let seconds = crate::zone::parse_displacement(&spelled).ok_or(Fault::ZoneOverflow)?;
     Zone::fixed(if sign == "-" { -seconds } else { seconds }).ok_or(Fault::ZoneOverflow)
 }
 

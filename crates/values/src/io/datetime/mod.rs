@@ -10,7 +10,7 @@ pub mod token;
 
 use chrono::{NaiveDate, NaiveDateTime};
 
-use crate::func::EvalContext;
+use crate::eval::EvalContext;
 use crate::io::FormatSettings;
 use decode::{Decoded, Moment, decode};
 use throng_types::calendar::*;
