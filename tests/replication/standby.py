@@ -9,6 +9,7 @@ be there, the sums must be equal, and the new primary's own standby must follow 
 """
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -17,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -79,6 +81,27 @@ class Standby:
         return time.monotonic() - began, self.server
 
 
+class Writer(threading.Thread):
+    """Inserts one number after the other, and knows which were answered."""
+
+    def __init__(self, server, table):
+        super().__init__()
+        self.psql = subprocess.Popen(["psql", "-XAt"], env=server.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.table, self.answered = table, 0
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.psql.stdin.write(f"insert into {self.table} values ({self.answered + 1});\n")
+                self.psql.stdin.flush()
+                if self.psql.stdout.readline() != "INSERT 0 1\n":
+                    break
+                self.answered += 1
+        self.psql.kill()
+        self.psql.wait()
+
+
 def free_port():
     import socket
     with socket.socket() as s:
@@ -118,17 +141,30 @@ def one_round(server_class, place, number):
             with Load(primary):
                 standby.wait_for(primary, end_of_log(primary))
                 time.sleep(1)
+        # From here on a commit is answered when the standby has it, too.
+        Path(primary.data, "throng.toml").write_text('synchronous_standby_names = "ANY 1 (standby, other)"\n', encoding="utf8")
+        primary.process.send_signal(signal.SIGHUP)
+        primary.sql("create table answered_0 (n int); create table answered_1 (n int)")
         with Load(primary):
+            assert primary.sql("select sync_state, sync_priority from pg_stat_replication") == "quorum|1"
+            writers = [Writer(primary, f"answered_{n}") for n in range(2)]
             time.sleep(random.random())
             primary.sql("insert into moments select generate_series(1, 100)")
             known = end_of_log(primary)
             count = history(primary)
             standby.wait_for(primary, known)
+            time.sleep(1 + random.random())
             primary.kill()
+        for writer in writers:
+            writer.join()
         took, now = standby.promote()
         assert now.sql(SUMS) == "t", "the sums are not equal"
         assert history(now) >= count, f"{history(now)} transactions, and {count} were on the standby's disk"
         assert now.sql("select count(*), count(n) filter (where n > 50) from moments") == "100|50"
+        for n, writer in enumerate(writers):
+            kept = int(now.sql(f"select count(*) from answered_{n}"))
+            # One more may have been under way.
+            assert writer.answered > 20 and writer.answered <= kept <= writer.answered + 1, f"{writer.answered} answered, {kept} kept"
         now.run("pgbench", "-n", "-c", "2", "-t", "50")
         # The next standby follows the new timeline, from nothing and as one that had followed it before.
         second = Standby(server_class, now, place / "b")

@@ -137,6 +137,8 @@ events! {
     ArchiverIdle = Activity, "ArchiverMain";
     /// A replication client has all of the log. Object: none.
     WalSenderIdle = Activity, "WalSenderMain";
+    /// Standbys to have a commit. Object: its LSN.
+    SyncRep = Ipc, "SyncRep";
     /// `archive_command`. Object: the end of what it archives.
     ArchiveCommand = Ipc, "ArchiveCommand";
     /// `restore_command`. Object: none.

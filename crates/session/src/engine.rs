@@ -376,6 +376,7 @@ impl Engine {
         if let Some(archive) = &self.archive {
             archive.apply(&settings);
         }
+        self.choose_standbys(settings.text(Id::SynchronousStandbyNames));
         throng_observe::track(settings.bool(Id::TrackWaits));
         set_fsync(settings.bool(Id::Fsync));
         let wal = self.sys.wal().config();

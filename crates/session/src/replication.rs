@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use throng_exec::placement::Placement;
-use throng_txn::{Standby, TxnSystem};
+use throng_observe::{Object, WaitEvent, waited};
+use throng_txn::{ReplicationLevel, Standby, StandbyPosition, SynchronousStandbys, TxnSystem};
 use throng_types::error::state;
 use throng_types::{Error, Lsn, Result};
-use throng_values::settings::Id;
+use throng_values::settings::{Id, standbys};
 
 use crate::archive;
 use crate::engine::{Engine, GivenSettings, open_disk, pool_config, wal_config};
@@ -76,6 +78,14 @@ impl WalSender {
             change(status);
         }
     }
+
+    /// The client has said how far it is: commits may be waiting for that.
+    pub fn confirm(&self) {
+        let replication = self.engine.sys.synchronous_replication();
+        if replication.is_on() {
+            replication.update(&self.engine.standbys());
+        }
+    }
 }
 
 impl Drop for WalSender {
@@ -95,6 +105,37 @@ impl WalSenders {
 }
 
 impl Engine {
+    /// Clients that follow the log as it comes.
+    fn standbys(&self) -> Vec<StandbyPosition> {
+        let sessions = self.sys.sessions();
+        let senders = self.senders.list().into_iter();
+        let streaming = senders.filter(|(_, status)| status.state == SenderState::Streaming);
+        let positions = streaming.filter_map(|(pid, status)| {
+            let session = sessions.iter().find(|session| session.pid == pid)?;
+            Some(StandbyPosition {
+                name: session.info.application_name.clone(),
+                written: status.written,
+                flushed: status.flushed,
+                applied: status.applied,
+            })
+        });
+        positions.collect()
+    }
+
+    /// Whom commits wait for, as the settings say now.
+    pub(crate) fn choose_standbys(&self, names: &str) {
+        // What cannot be read was refused when it was set.
+        let names = standbys::parse(names).unwrap_or_default();
+        let wanted = names.map(|names| SynchronousStandbys {
+            by_priority: names.by_priority,
+            count: names.count,
+            names: names.names,
+        });
+        let replication = self.sys.synchronous_replication();
+        replication.configure(wanted);
+        replication.update(&self.standbys());
+    }
+
     pub fn system(&self) -> &Arc<TxnSystem> {
         &self.sys
     }
@@ -118,6 +159,47 @@ impl Engine {
 }
 
 impl Session {
+    /// Waits until enough standbys have what has just been committed. Who gives up is told that it
+    /// is committed here all the same.
+    pub(crate) async fn wait_for_standbys(&self, level: ReplicationLevel) {
+        let system = &self.engine.sys;
+        let replication = system.synchronous_replication();
+        if !replication.is_on() {
+            return;
+        }
+        let lsn = system.wal().flushed();
+        let entry = self.entry();
+        let flag = entry.cancel_flag();
+        let cancelled = std::future::poll_fn(|cx| {
+            flag.register(cx.waker());
+            match flag.check() {
+                Err(_) => Poll::Ready(()),
+                Ok(()) => Poll::Pending,
+            }
+        });
+        let confirmed = waited(
+            WaitEvent::SyncRep,
+            Object::lsn(lsn.0),
+            replication.wait(lsn, level),
+        );
+        let (confirmed, cancelled) = (std::pin::pin!(confirmed), std::pin::pin!(cancelled));
+        tokio::select! {
+            biased;
+            () = confirmed => {}
+            () = cancelled => {
+                let message = match flag.is_terminated() {
+                    true => "canceling the wait for synchronous replication and terminating connection \
+                             due to administrator command",
+                    false => "canceling wait for synchronous replication due to user request",
+                };
+                self.warn(Error::new(state::WARNING, message).detail(
+                    "The transaction has already committed locally, but might not have been \
+                     replicated to the standby.",
+                ));
+            }
+        }
+    }
+
     /// A session that sends the log, and itself as such.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ mod snapshot;
 mod ssi;
 mod standby;
 mod status;
+mod synchronous;
 mod system;
 mod timer;
 mod txn;
@@ -63,6 +64,9 @@ pub use slots::{ReplicationSlots, SlotInfo};
 pub use snapshot::Snapshot;
 pub use ssi::{ReadLock, ReadTarget};
 pub use standby::Standby;
+pub use synchronous::{
+    ReplicationLevel, StandbyPosition, SynchronousReplication, SynchronousStandbys,
+};
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use timer::now_micros;
 pub use txn::{Txn, writers_here};

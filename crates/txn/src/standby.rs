@@ -147,9 +147,14 @@ impl Standby {
         Ok(self.control.write(&*self.disk)?)
     }
 
-    /// Makes durable what was taken in, and redoes it.
+    /// Makes durable what was taken in.
+    pub fn flush(&self) -> Result<()> {
+        self.wal.flush_blocking(self.wal.inserted())
+    }
+
+    /// The same, and redoes it.
     pub fn replay(&mut self) -> Result<()> {
-        self.wal.flush_blocking(self.wal.inserted())?;
+        self.flush()?;
         self.reader.read_up_to(self.wal.flushed());
         while let Some(entry) = self.reader.next()? {
             self.report.records += 1;

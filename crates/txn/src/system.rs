@@ -27,6 +27,7 @@ use crate::session::{
 use crate::slots::ReplicationSlots;
 use crate::ssi::ReadLock;
 use crate::status::Standing;
+use crate::synchronous::SynchronousReplication;
 
 /// How often the horizon moves while transactions commit.
 const TICK: Duration = Duration::from_millis(5);
@@ -314,6 +315,11 @@ impl TxnSystem {
     /// Who keeps the log for when they come back.
     pub fn replication_slots(&self) -> &ReplicationSlots {
         &self.core.slots
+    }
+
+    /// Standbys that commits wait for.
+    pub fn synchronous_replication(&self) -> &SynchronousReplication {
+        &self.core.synchronous
     }
 
     /// The last checkpoint's redo point.

@@ -35,16 +35,32 @@ pub const MUCH: usize = 1 << 20;
 fn is_long(value: &Datum) -> bool {
     /// Bytes of a text or the like.
     const LONG: usize = 64 << 10;
-    /// Items of an array.
-    const MANY: usize = 4_096;
     match value {
         Datum::Text(text) | Datum::Json(text) => text.len() > LONG,
         Datum::Bytea(bytes) => bytes.len() > LONG,
         Datum::Jsonb(json) => json.as_bytes().len() > LONG,
-        Datum::Array(array) => array.items.len() > MANY,
         Datum::Numeric(number) => number.is_wide(),
+        Datum::Array(_) | Datum::Record(_) => holds_much(value, NESTED),
         _ => false,
     }
+}
+
+/// Records and arrays inside each other that are looked into; deeper ones are taken for long.
+const NESTED: u32 = 8;
+
+/// Whether an array or a record has many items, or a long one.
+fn holds_much(value: &Datum, levels: u32) -> bool {
+    /// Items of an array.
+    const MANY: usize = 4_096;
+    /// Those of them that are looked at: where one is long, most are.
+    const LOOKED_AT: usize = 64;
+    let items = match value {
+        Datum::Array(array) if array.items.len() > MANY => return true,
+        Datum::Array(array) => &array.items[..array.items.len().min(LOOKED_AT)],
+        Datum::Record(record) => &record.values[..],
+        _ => return is_long(value),
+    };
+    levels == 0 || items.iter().any(|item| holds_much(item, levels - 1))
 }
 
 /// Whether most work on these values is longer than a turn.
@@ -238,6 +254,23 @@ mod tests {
         assert_eq!(bounded(|| 7), Some(7));
         assert!(bounded(|| expect(MUCH + 1).is_ok()).is_none());
         assert!(expect(MUCH + 1).is_ok(), "nobody waits here");
+    }
+
+    #[test]
+    fn what_holds_a_long_value_is_long() {
+        let record = |value: Datum| {
+            Datum::Record(Arc::new(crate::Record {
+                types: [crate::oid::INT4, crate::oid::TEXT].into(),
+                names: None,
+                values: vec![Datum::Int4(1), value],
+            }))
+        };
+        let text = |len| Datum::from("x".repeat(len));
+        assert!(!are_long(&[record(text(1000))]));
+        assert!(are_long(&[Datum::Null, record(text(100_000))]));
+        assert!(are_long(&[record(record(text(100_000)))]));
+        let nested = (0..20).fold(text(1), |inner, _| record(inner));
+        assert!(are_long(&[nested]), "nobody looks so deep");
     }
 
     #[test]

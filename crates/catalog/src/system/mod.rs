@@ -167,6 +167,9 @@ pub trait SystemState {
 pub struct WalSenderInfo {
     pub pid: i32,
     pub state: &'static str,
+    /// Its place among the standbys that commits wait for, from 1; 0: it is none.
+    pub priority: i32,
+    pub sync_state: &'static str,
     pub sent: Option<Lsn>,
     pub written: Option<Lsn>,
     pub flushed: Option<Lsn>,

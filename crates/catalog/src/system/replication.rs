@@ -35,8 +35,8 @@ pub(super) fn pg_stat_replication(catalog: &Catalog, state: &dyn SystemState) ->
             Datum::Null,
             Datum::Null,
             Datum::Null,
-            0i32,
-            "async",
+            sender.priority,
+            sender.sync_state,
             sender.reply_time.map_or(Datum::Null, Datum::TimestampTz),
         ])
     });

@@ -283,6 +283,7 @@ impl<'a> Stream<'a> {
                     status.applied = Lsn(applied);
                     status.reply_time = Some(time as i64);
                 });
+                self.sender.confirm();
                 // A position beyond what was sent is not believed.
                 let flushed = Lsn(flushed).min(self.sent);
                 if let Some(slot) = &self.slot

@@ -81,7 +81,7 @@ impl Primary {
     ///
     /// # Errors
     /// 08006 where nobody is there, and what the primary says.
-    pub fn connect(target: &Target) -> Result<Primary> {
+    pub fn connect(target: &Target, name: &str) -> Result<Primary> {
         let stream = Stream::connect(&target.address).map_err(lost)?;
         let mut primary = Primary {
             stream,
@@ -91,7 +91,7 @@ impl Primary {
         let parameters = [
             ("user", target.user.as_str()),
             ("replication", "true"),
-            ("application_name", "throng standby"),
+            ("application_name", name),
         ];
         primary.send(|out| frontend::startup_message(parameters, out))?;
         primary.log_in(target)?;

@@ -182,7 +182,7 @@ fn asked(config: &Config) -> Option<Ended> {
 
 /// One connection; None where it ended by itself.
 fn stream(config: &Config, target: &Target, standby: &mut Standby) -> Result<Option<Ended>> {
-    let mut primary = Primary::connect(target)?;
+    let mut primary = Primary::connect(target, name(config))?;
     let timeline = must_be_of_this_cluster(&mut primary, standby)?;
     let own = standby.history().current();
     if timeline != own && follow_timeline(&mut primary, standby, timeline)? {
@@ -275,6 +275,9 @@ impl Stream {
             return Ok(());
         }
         self.taken = 0;
+        // A commit that waits for this standby's disk need not wait for the rest.
+        standby.flush()?;
+        self.report(standby)?;
         standby.replay()?;
         self.report(standby)
     }
@@ -344,6 +347,11 @@ fn follow_timeline(primary: &mut Primary, standby: &mut Standby, to: TimelineId)
         )
         .hint("This directory has more than the new primary took over: make it anew.")),
     }
+}
+
+/// What the primary knows this standby as: its slot's name.
+fn name(config: &Config) -> &str {
+    config.slot.as_deref().unwrap_or("standby")
 }
 
 fn garbled() -> Error {

@@ -8,8 +8,8 @@ use throng_lab::load::url::Target;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
-use super::STANDBY;
 use super::client::{Primary, refusal};
+use super::{STANDBY, name};
 use crate::config::Config;
 
 /// Copies the primary into the data directory, which has nothing yet.
@@ -27,7 +27,7 @@ pub fn copy(config: &Config, target: &Target) -> Result<()> {
         return Err(Error::new(state::CONFIG_FILE_ERROR, message));
     }
     tracing::info!("copying the primary at {target}");
-    let mut primary = Primary::connect(target)?;
+    let mut primary = Primary::connect(target, name(config))?;
     primary.start("BASE_BACKUP (LABEL 'standby', CHECKPOINT 'fast', WAL)")?;
     // The control file comes last: what has none was not copied whole.
     let mut members = tar::Archive::new(Members {

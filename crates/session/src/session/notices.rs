@@ -57,7 +57,7 @@ impl PendingNotices {
 
 impl Session {
     /// A function warns.
-    pub(super) fn warn(&self, warning: Error) {
+    pub(crate) fn warn(&self, warning: Error) {
         // Past what may be told in one go the rest is not.
         let _ = self.tell(warning.severity(Severity::Warning));
     }

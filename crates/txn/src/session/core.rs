@@ -24,6 +24,7 @@ use crate::rowlock::RowLocks;
 use crate::slots::ReplicationSlots;
 use crate::ssi::Ssi;
 use crate::status::StatusLog;
+use crate::synchronous::SynchronousReplication;
 
 /// Knobs that can be turned while the server runs.
 #[derive(Debug)]
@@ -94,6 +95,7 @@ pub(crate) struct Core {
     pub(crate) wal: Arc<Wal>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) slots: ReplicationSlots,
+    pub(crate) synchronous: SynchronousReplication,
     /// Files made by transactions that have not ended: a crash leaves them to recovery.
     pub(crate) made: Mutex<HashMap<FileId, Xid>>,
     /// Files to be removed, each once the log is on disk up to there.
@@ -155,6 +157,7 @@ impl Core {
             wal,
             pool,
             slots,
+            synchronous: SynchronousReplication::default(),
             made: Mutex::default(),
             doomed: Mutex::default(),
             background: Background::default(),

@@ -129,7 +129,6 @@ inert! {
         "recovery_min_apply_delay" int(0, MAX, MS), "0", Sighup; "Replication / Standby Servers", "Sets the minimum delay for applying changes during recovery."
         "sync_replication_slots" BOOL, "off", Sighup; "Replication / Standby Servers", "Enables a physical standby to synchronize logical failover replication slots from the primary server."
         "synchronized_standby_slots" STRING, "", Sighup; "Replication / Primary Server", "Lists streaming replication standby server replication slot names that logical WAL sender processes will wait for."
-        "synchronous_standby_names" STRING, "", Sighup; "Replication / Primary Server", "Number of synchronous standbys and list of names of potential synchronous ones."
         "track_commit_timestamp" BOOL, "off", Postmaster; "Replication / Sending Servers", "Collects transaction commit time."
     }
     free "there is no replication" {

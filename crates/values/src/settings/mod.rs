@@ -11,6 +11,7 @@ mod document;
 pub mod flags;
 pub mod inert;
 pub mod registry;
+pub mod standbys;
 pub mod value;
 
 use std::collections::{BTreeMap, HashMap};

@@ -231,6 +231,7 @@ registry! {
     MaxReplicationSlots "max_replication_slots" int(0, 262_143, Unit::None), "10", Postmaster; "Replication / Sending Servers", "Sets the maximum number of simultaneously defined replication slots."
     MaxWalSenders "max_wal_senders" int(0, 262_143, Unit::None), "10", Postmaster; "Replication / Sending Servers", "Sets the maximum number of simultaneously running WAL sender processes."
     WalSenderTimeout "wal_sender_timeout" int(0, MAX, MS), "60000", User; "Replication / Sending Servers", "Sets the maximum time to wait for WAL replication."
+    SynchronousStandbyNames "synchronous_standby_names" Kind::Text(super::standbys::checked), "", Sighup; "Replication / Primary Server", "Number of synchronous standbys and list of names of potential synchronous ones."
     WalBlockSize "wal_block_size" int(8192, 8192, Unit::None), "8192", Internal; "Preset Options", "Shows the block size in the write ahead log. (told)"
     BlockSize "block_size" int(8192, 8192, Unit::None), "8192", Internal; "Preset Options", "Shows the size of a disk block. (told)"
     WalLevel "wal_level" Kind::Enum(&["replica"]), "replica", Internal; "Write-Ahead Log / Settings", "Sets the level of information written to the WAL. (told)"

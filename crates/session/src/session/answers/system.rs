@@ -286,16 +286,43 @@ impl SystemState for SessionHost<'_> {
 
     fn wal_senders(&self) -> Vec<WalSenderInfo> {
         let position = |lsn: Lsn| (lsn != Lsn::ZERO).then_some(lsn);
+        let wanted = self.session.engine.sys.synchronous_replication().standbys();
+        let sessions = self.session.engine.sys.sessions();
         let senders = self.session.engine.senders.list().into_iter();
-        let infos = senders.map(|(pid, status)| WalSenderInfo {
-            pid: pid as i32,
-            state: status.state.name(),
-            sent: position(status.sent),
-            written: position(status.written),
-            flushed: position(status.flushed),
-            applied: position(status.applied),
-            reply_time: status.reply_time,
+        let senders = senders.map(|(pid, status)| {
+            let name = sessions.iter().find(|session| session.pid == pid);
+            let name = name.map_or("", |session| &session.info.application_name);
+            let priority = wanted.as_ref().map_or(0, |wanted| wanted.priority(name));
+            (pid, status, priority)
         });
+        let senders: Vec<_> = senders.collect();
+        // The first ones by their priority are those that count.
+        let mut places: Vec<usize> = senders.iter().map(|(_, _, at)| *at).collect();
+        places.retain(|at| *at > 0);
+        places.sort_unstable();
+        let last = wanted
+            .as_ref()
+            .and_then(|wanted| places.get(wanted.count - 1).or(places.last()));
+        let sync_state = |at: usize| match &wanted {
+            Some(_) if at == 0 => "async",
+            Some(wanted) if !wanted.by_priority => "quorum",
+            Some(_) if last.is_some_and(|last| at <= *last) => "sync",
+            Some(_) => "potential",
+            None => "async",
+        };
+        let infos = senders
+            .into_iter()
+            .map(|(pid, status, priority)| WalSenderInfo {
+                pid: pid as i32,
+                state: status.state.name(),
+                priority: priority as i32,
+                sync_state: sync_state(priority),
+                sent: position(status.sent),
+                written: position(status.written),
+                flushed: position(status.flushed),
+                applied: position(status.applied),
+                reply_time: status.reply_time,
+            });
         infos.collect()
     }
 

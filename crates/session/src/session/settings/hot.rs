@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use throng_bind::command::Isolation;
+use throng_txn::ReplicationLevel;
 use throng_values::settings::{Id, SessionSettings};
 
 use crate::session::transaction::parse_isolation;
@@ -31,6 +32,8 @@ pub(in crate::session) struct HotSettings {
     pub deferrable: bool,
     /// Whether a commit is answered when it is on disk.
     pub synchronous_commit: bool,
+    /// How far standbys must be with it, where there are some that commits wait for.
+    pub waits_for_standbys: Option<ReplicationLevel>,
     /// Whether prepared statements are planned anew for each of their parameters' values.
     pub custom_plans: bool,
 }
@@ -55,6 +58,12 @@ impl HotSettings {
             read_only: settings.bool(Id::DefaultTransactionReadOnly),
             deferrable: settings.bool(Id::DefaultTransactionDeferrable),
             synchronous_commit: settings.text(Id::SynchronousCommit) != "off",
+            waits_for_standbys: match settings.text(Id::SynchronousCommit) {
+                "remote_write" => Some(ReplicationLevel::Written),
+                "on" => Some(ReplicationLevel::Flushed),
+                "remote_apply" => Some(ReplicationLevel::Applied),
+                _ => None,
+            },
             custom_plans: custom_plan::is_forced(settings),
         }
     }

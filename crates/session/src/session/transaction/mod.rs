@@ -331,6 +331,11 @@ impl Session {
         }
         let sync = self.hot_settings().synchronous_commit;
         let committed = transaction.txn.commit(sync).await;
+        if committed.is_ok()
+            && let Some(level) = self.hot_settings().waits_for_standbys
+        {
+            self.wait_for_standbys(level).await;
+        }
         self.committed(committed).await
     }
 

@@ -105,6 +105,9 @@ impl Remedies {
             WaitEvent::DatabaseInUse => {
                 "Sessions still use a database that is to go: close them, or DROP DATABASE ... WITH (FORCE)."
             }
+            WaitEvent::SyncRep => {
+                "Commits wait for standbys: look at pg_stat_replication, or change synchronous_standby_names or synchronous_commit."
+            }
             WaitEvent::ArchiveCommand | WaitEvent::RestoreCommand => {
                 "The archive's command takes its time: look at what archive_command or restore_command does."
             }
