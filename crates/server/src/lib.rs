@@ -5,7 +5,6 @@
 //!
 //! Imported by: nobody; it is the binary.
 
-pub mod auth;
 pub mod check;
 pub mod config;
 pub mod log;

@@ -1,4 +1,6 @@
-//! Sockets and the protocol spoken over them.
+//! Sockets, the protocol spoken over them, and who may come in.
+
+pub mod auth;
 pub mod connection;
 mod disconnection;
 mod door;
