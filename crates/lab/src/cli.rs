@@ -3,13 +3,14 @@
 //! It lives here and not in the binary, so that the laboratory can be built and tried in seconds
 //! (`cargo run --release -p throng-lab --example lab -- list`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::case::{self, ALL};
+use crate::output::{json, writable};
 use crate::runner::{self, Wishes};
 use crate::{Error, Progress, Result, interrupt, print, report};
 
@@ -89,23 +90,6 @@ fn obey(args: &Lab) -> Result<()> {
         print!("{}", print::findings(&found));
     }
     Ok(())
-}
-
-/// For standard output.
-pub(crate) fn json(found: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string_pretty(found).map_err(|e| Error::failed(e.to_string()))
-}
-
-/// Refuses a file that could not be written, before the time it takes to find out what to write.
-pub(crate) fn writable(path: &Path) -> Result<()> {
-    let opened = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path);
-    match opened {
-        Ok(_) => Ok(()),
-        Err(e) => Err(Error::usage(format!("--report {}: {e}", path.display()))),
-    }
 }
 
 fn wishes(args: &Lab) -> Result<Wishes> {

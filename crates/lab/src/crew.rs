@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use throng_observe::{Histogram, HistogramSnapshot, now_nanos};
 use throng_sync::CachePadded;
 
-use crate::case::{Sample, Turn};
+use crate::turn::{Sample, Turn};
 use crate::{Error, Result};
 
 /// One operation in this many is timed by [`Worker::step`]: two clock reads cost about as much as

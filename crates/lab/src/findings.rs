@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::case::{About, Axis, Role};
-use crate::profile::{Hot, Profile};
+use crate::profile::Sampled;
 use crate::stats::{Outcome, Spread};
 use crate::usl::Law;
 
@@ -59,16 +59,6 @@ pub struct Measured {
     pub off_cpu: Option<Sampled>,
 }
 
-/// A profile and what is told of it in a line.
-#[derive(Clone, Debug, Serialize)]
-pub struct Sampled {
-    #[serde(flatten)]
-    pub profile: Profile,
-    /// The share of stacks that pass through the structure, where it has functions of its own.
-    pub inside: Option<f64>,
-    pub hottest: Vec<Hot>,
-}
-
 /// One variant with so many clients.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
@@ -119,22 +109,6 @@ pub struct Verdict {
 impl Findings {
     pub fn variant(&self, name: &str) -> Option<&Measured> {
         self.variants.iter().find(|v| v.name == name)
-    }
-}
-
-impl Sampled {
-    /// Functions that are worth a line.
-    const HOTTEST: usize = 8;
-
-    pub fn of(profile: Profile, functions: &[&str]) -> Sampled {
-        Sampled {
-            inside: match functions {
-                [] => None,
-                some => profile.share(some),
-            },
-            hottest: profile.hottest(Sampled::HOTTEST),
-            profile,
-        }
     }
 }
 

@@ -25,14 +25,18 @@ pub mod cli;
 pub mod crew;
 mod error;
 pub mod findings;
+mod html;
 mod interrupt;
 pub mod load;
+mod numbers;
+mod output;
 mod print;
 pub mod profile;
 mod progress;
 pub mod report;
 mod runner;
 pub mod stats;
+mod turn;
 pub mod usl;
 
 pub use error::{Error, Result};

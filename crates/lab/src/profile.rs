@@ -35,9 +35,11 @@ pub mod command;
 mod event;
 mod flame;
 mod fold;
+mod sampled;
 mod symbol;
 
 pub use flame::draw;
+pub use sampled::Sampled;
 
 /// Often enough for shares of a percent within seconds; a prime, so as to fall in step with no
 /// timer.

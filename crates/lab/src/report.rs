@@ -1,33 +1,19 @@
 //! The report: findings as one HTML page that opens without a network.
 //!
-//! Everything is in the page: style, plots and flame graphs as inline SVG, and a few lines of
-//! script that zoom into a flame graph. Nothing is fetched. It follows the reader's light or dark
-//! scheme.
+//! Plots and flame graphs are in the page, as inline SVG.
 
 use std::fmt::Write;
 
-use crate::findings::{Findings, Measured, Point, Sampled};
-use crate::print::{coefficient, duration, number, percent};
-use crate::profile;
+use crate::findings::{Findings, Measured, Point};
+use crate::html::{escape, page};
+use crate::numbers::{coefficient, duration, number, percent};
+use crate::profile::{self, Sampled};
 use crate::stats::{Outcome, Spread};
 use crate::usl::{Interval, Law};
 
 use plot::{COLOURS, Mark, Plot, Series};
 
 pub mod plot;
-
-/// A whole page around `body`, which is HTML.
-pub fn page(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n\
-         <body>\n<main>\n{body}</main>\n<script>\n{}</script>\n</body>\n</html>\n",
-        escape(title),
-        include_str!("report/style.css"),
-        include_str!("report/zoom.js"),
-    )
-}
 
 /// The page of a case's findings.
 pub fn findings(found: &Findings) -> String {
@@ -464,21 +450,6 @@ fn short(value: f64) -> String {
     };
     let text = format!("{value:.1}");
     format!("{}{unit}", text.trim_end_matches(".0"))
-}
-
-/// Text as it may stand in HTML, in an element or a quoted attribute.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -13,10 +13,8 @@ use std::time::{Duration, Instant};
 use throng_observe::HistogramSnapshot;
 
 use crate::case::{Axis, Bench, Case, Effect, Metric, Pace, Sample, Setup, Turn, Variant};
-use crate::findings::{
-    Cut, Findings, Latency, Machine, Measured, NamedSpread, Point, Sampled, Verdict,
-};
-use crate::profile::{HERTZ, Mode, Profile, Recorder};
+use crate::findings::{Cut, Findings, Latency, Machine, Measured, NamedSpread, Point, Verdict};
+use crate::profile::{HERTZ, Mode, Profile, Recorder, Sampled};
 use crate::stats::{RULE, Spread, judge};
 use crate::usl::{self, Law, Observed};
 use crate::{Error, Progress, Result};

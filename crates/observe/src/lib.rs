@@ -18,6 +18,7 @@
 //! `wal`, `disk`.
 
 mod clock;
+mod count;
 mod counter;
 mod event;
 pub mod heap;
@@ -26,28 +27,32 @@ mod key;
 mod latch;
 mod object;
 mod present;
+mod record;
 mod sampled;
 mod session;
 mod slots;
 pub mod stall;
 pub mod stop;
+mod structure;
 mod table;
 mod wait;
 
 pub use clock::{now_nanos, thread_cpu_nanos};
-pub use counter::{Counter, count, counter, counters};
+pub use count::{count, counter, counters};
+pub use counter::Counter;
 pub use event::{WaitClass, WaitEvent};
 pub use histogram::{Histogram, HistogramSnapshot, add};
 pub use latch::{HolderCell, LatchExt};
 pub use object::{Holder, Object, ObjectKind};
 pub use present::PresentWait;
-pub use sampled::{Sampled, Structure, StructureTime, sampled, structures};
+pub use record::record_wait;
+pub use sampled::{Sampled, StructureTime, sampled, structures};
 pub use session::{Accounted, SessionWaits, accounted, serves_one_session};
 pub use slots::{
     Background, background, holder_named, is_tracking, present_of_thread, reset, running_nanos,
     this_is_core, thread_name, track,
 };
+pub use structure::Structure;
 pub use wait::{
-    Scope, WaitRow, WaitTotals, Waiting, background_now, blocking, record_wait, snapshot, waited,
-    waiting, waits,
+    Scope, WaitRow, WaitTotals, Waiting, background_now, blocking, snapshot, waited, waiting, waits,
 };

@@ -6,90 +6,15 @@
 //! have the same one of them timed always.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::clock::now_nanos;
 use crate::histogram::add;
 use crate::slots;
+use crate::structure::Structure;
 
 /// Calls to one that is timed, on average.
 pub const EVERY: u32 = 64;
-
-macro_rules! structures {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
-        /// What time is measured in.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Structure { $($(#[$doc])* $variant,)* }
-
-        impl Structure {
-            pub const ALL: &[Structure] = &[$(Structure::$variant,)*];
-            pub const COUNT: usize = Structure::ALL.len();
-
-            /// As `throng.structures` shows it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Structure::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-structures! {
-    /// Taking a snapshot.
-    Snapshot = "snapshot";
-    /// Entering a transaction among those that run.
-    TxnBegin = "transaction begin";
-    /// Taking it out, for all to see.
-    TxnEnd = "transaction end";
-    /// Entering pages' latches.
-    Latch = "latch";
-    /// Pinning and unpinning frames.
-    Pin = "pin";
-    /// Reserving room in the log and copying a record there.
-    WalInsert = "wal insert";
-    /// Making a relation longer.
-    Extend = "extend";
-    /// Taking heavyweight locks by the fast path, or finding them held.
-    LockTable = "lock table";
-}
-
-/// One structure's numbers on one thread.
-pub(crate) struct StructureCell {
-    /// Calls that are yet to come before one is timed.
-    left: AtomicU32,
-    /// From how many `left` counts down.
-    gap: AtomicU32,
-    /// Calls up to the last one that was timed.
-    calls: AtomicU64,
-    samples: AtomicU64,
-    nanos: AtomicU64,
-}
-
-impl StructureCell {
-    pub(crate) const fn new() -> StructureCell {
-        StructureCell {
-            left: AtomicU32::new(0),
-            gap: AtomicU32::new(0),
-            calls: AtomicU64::new(0),
-            samples: AtomicU64::new(0),
-            nanos: AtomicU64::new(0),
-        }
-    }
-
-    pub(crate) fn clear(&self) {
-        for number in [&self.calls, &self.samples, &self.nanos] {
-            number.store(0, Ordering::Relaxed);
-        }
-        self.gap
-            .store(self.left.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    fn calls(&self) -> u64 {
-        let gap = self.gap.load(Ordering::Relaxed);
-        let since = gap.saturating_sub(self.left.load(Ordering::Relaxed));
-        self.calls.load(Ordering::Relaxed) + u64::from(since)
-    }
-}
 
 /// A call under way; its time ends when this is dropped.
 #[must_use = "the structure's time ends when this is dropped"]

@@ -29,9 +29,9 @@ use crate::event::WaitEvent;
 use crate::histogram::add;
 use crate::object::{Holder, Object};
 use crate::present::{Present, PresentWait};
+use crate::record::record_held;
 use crate::slots::{self, Slot};
 use crate::stall;
-use crate::wait::record_held;
 use throng_sync::fetch_span_ahead;
 
 /// What others see of one session's waiting. Written by the thread that runs the session, on lines

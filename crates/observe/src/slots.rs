@@ -10,7 +10,7 @@ use crate::event::WaitEvent;
 use crate::histogram::Histogram;
 use crate::object::{Holder, names};
 use crate::present::Present;
-use crate::sampled::{Structure, StructureCell};
+use crate::structure::{Structure, StructureCell};
 use crate::table::ObjectTable;
 
 /// What one thread records: written by it alone, but for `generation`'s being looked at.

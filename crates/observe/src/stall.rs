@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::clock::now_nanos;
-use crate::counter::{Counter, count};
+use crate::count::count;
+use crate::counter::Counter;
 use crate::slots::{self, Slot};
 
 /// Nanoseconds that a session may hold its event loop in one go.

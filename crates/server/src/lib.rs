@@ -5,13 +5,11 @@
 //!
 //! Imported by: nobody; it is the binary.
 
-pub mod auth;
 pub mod check;
 pub mod config;
 pub mod log;
 pub mod manual;
 pub mod net;
-mod replication;
 pub mod restart;
 pub mod serve;
 pub mod standby;

@@ -17,8 +17,8 @@ use throng_session::{Engine, EngineConfig, Passwords};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
-use crate::auth::scram::Verifier;
 use crate::config::{self, Config};
+use crate::net::auth::scram::Verifier;
 use crate::net::listener::{Listeners, Loops};
 use crate::net::tls::Tls;
 use crate::restart::Restart;

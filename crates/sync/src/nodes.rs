@@ -8,11 +8,10 @@
 //!  thread ──core──► part_of_core[core] ──► part 0 … n-1 ──node_of_part──► the kernel's node (none when made up)
 //! ```
 
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
-use crate::topology::Topology;
+use crate::topology::{Topology, bound_core};
 
 /// The parts of whatever is split. Cheap to clone: there is one table for all.
 #[derive(Clone, Debug)]
@@ -25,18 +24,6 @@ struct Parts {
     /// The kernel's node of each part; empty when the nodes are made up.
     kernel: Box<[usize]>,
     count: usize,
-}
-
-const UNBOUND: usize = usize::MAX;
-
-thread_local! {
-    /// The one core this thread is bound to.
-    static BOUND: Cell<usize> = const { Cell::new(UNBOUND) };
-}
-
-/// Notes what [`crate::pin_current_thread`] has done.
-pub(crate) fn note_bound(core: Option<usize>) {
-    BOUND.set(core.unwrap_or(UNBOUND));
 }
 
 impl Nodes {
@@ -82,10 +69,7 @@ impl Nodes {
         if self.0.count == 1 {
             0
         } else {
-            self.of_core(match BOUND.get() {
-                UNBOUND => current_core(),
-                core => core,
-            })
+            self.of_core(bound_core().unwrap_or_else(current_core))
         }
     }
 

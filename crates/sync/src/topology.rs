@@ -4,6 +4,7 @@
 //! is missing (containers, other architectures) all cores are on node 0.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::cell::Cell;
 use std::{fs, io, path::Path};
 
 /// A core that this process may run on.
@@ -99,6 +100,19 @@ pub fn allowed_cores() -> io::Result<Vec<usize>> {
         .collect())
 }
 
+const UNBOUND: usize = usize::MAX;
+
+thread_local! {
+    /// The one core this thread is bound to.
+    static BOUND: Cell<usize> = const { Cell::new(UNBOUND) };
+}
+
+/// The one core that the calling thread has been bound to.
+#[inline]
+pub(crate) fn bound_core() -> Option<usize> {
+    Some(BOUND.get()).filter(|&core| core != UNBOUND)
+}
+
 /// Binds the calling thread to one core.
 pub fn pin_current_thread(core: usize) -> io::Result<()> {
     confine_current_thread(&[core])
@@ -118,9 +132,9 @@ pub fn confine_current_thread(cores: &[usize]) -> io::Result<()> {
         set.set(core);
     }
     sched_setaffinity(None, &set)?;
-    crate::nodes::note_bound(match cores {
-        [core] => Some(*core),
-        _ => None,
+    BOUND.set(match cores {
+        [core] => *core,
+        _ => UNBOUND,
     });
     Ok(())
 }

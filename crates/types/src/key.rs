@@ -20,6 +20,7 @@
 use crate::datum::Datum;
 use crate::error::state;
 use crate::jsonb;
+use crate::ordered::write_bytes;
 use crate::sqltype::{made, oid};
 use crate::{Error, Oid, Result, SqlType};
 
@@ -289,21 +290,6 @@ fn float(value: f64, out: &mut Vec<u8>) {
 fn bytes(value: &[u8], out: &mut Vec<u8>) {
     out.push(PLAIN);
     write_bytes(value, out);
-}
-
-/// Bytes followed by an end that is below every byte.
-pub(crate) fn write_bytes(value: &[u8], out: &mut Vec<u8>) {
-    if value.contains(&0) {
-        for &byte in value {
-            out.push(byte);
-            if byte == 0 {
-                out.push(0xff);
-            }
-        }
-    } else {
-        out.extend_from_slice(value);
-    }
-    out.extend_from_slice(&[0x00, 0x01]);
 }
 
 /// The smallest byte string greater than every one that starts with `prefix`; None where there is

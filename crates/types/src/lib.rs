@@ -17,6 +17,7 @@ pub mod jsonb;
 pub mod key;
 pub mod lexical;
 pub mod numeric;
+mod ordered;
 pub mod page;
 pub mod row;
 pub mod shared;

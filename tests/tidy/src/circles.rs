@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{File, Offence};
 
 /// The files of a module that name another of the same crate.
-type Imports<'a> = BTreeMap<(&'a str, &'a str), usize>;
+type Imports<'a> = BTreeMap<(&'a str, String), usize>;
 
 pub fn offences(files: &[File]) -> Vec<Offence> {
     let mut crates: BTreeMap<&str, Imports<'_>> = BTreeMap::new();
@@ -55,18 +55,42 @@ fn place(path: &str) -> Option<(&str, &str)> {
 }
 
 /// The top modules of its own crate that a text names, outside comments and inline tests.
-fn named(text: &str) -> BTreeSet<&str> {
+fn named(text: &str) -> BTreeSet<String> {
     let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or(text);
     let lines = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or(line));
-    let after = lines.flat_map(|line| line.split("crate::").skip(1));
-    let name = |rest: &'_ str| -> usize {
-        let ends = rest.find(|c: char| c != '_' && !c.is_ascii_lowercase() && !c.is_ascii_digit());
-        ends.unwrap_or(rest.len())
-    };
-    let found = after.map(|rest| &rest[..name(rest)]);
+    let code: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let after = code.split("crate::").skip(1);
+    let found = after.flat_map(|rest| match rest.strip_prefix('{') {
+        Some(list) => of_list(list),
+        None => vec![leading_name(rest).to_owned()],
+    });
     found.filter(|name| !name.is_empty()).collect()
+}
+
+/// The name in lower case that a text begins with.
+fn leading_name(text: &str) -> &str {
+    let ends = text.find(|c: char| c != '_' && !c.is_ascii_lowercase() && !c.is_ascii_digit());
+    &text[..ends.unwrap_or(text.len())]
+}
+
+/// The names that the parts of a list in braces begin with; the list's own brace is open.
+fn of_list(text: &str) -> Vec<String> {
+    let mut names = vec![leading_name(text.trim_start()).to_owned()];
+    let mut depth = 1;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 1 => names.push(leading_name(text[at + 1..].trim_start()).to_owned()),
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    names
 }
 
 /// Whether imports lead from one module to another.
@@ -78,7 +102,7 @@ fn leads(imports: &Imports<'_>, from: &str, to: &str) -> bool {
             return true;
         }
         for (of, next) in imports.keys() {
-            if *of == at && seen.insert(next) {
+            if *of == at && seen.insert(next.as_str()) {
                 waiting.push(next);
             }
         }
@@ -101,7 +125,10 @@ mod tests {
     fn an_import_that_leads_back_is_told() {
         let files = [
             file("crates/x/src/a.rs", "use crate::b::B;\nuse crate::d;\n"),
-            file("crates/x/src/b/mod.rs", "fn f() { crate::c::g() }\n"),
+            file(
+                "crates/x/src/b/mod.rs",
+                "use crate::{\n    Q,\n    c::{g, h},\n};\n",
+            ),
             file("crates/x/src/c.rs", "use crate::a::{A, Z};\n"),
             file(
                 "crates/x/src/d.rs",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::findings::{Latency, Machine};
-use crate::print::percent;
+use crate::numbers::percent;
 use crate::stats::Spread;
 use crate::usl::Law;
 

@@ -7,7 +7,7 @@
 
 use super::findings::{Point, Target, Wait};
 use super::waits::{RUNNING, meaning};
-use crate::print::{clients, percent};
+use crate::numbers::{clients, percent};
 
 /// Of what the constant answerer reached: then the client was the limit.
 const NEAR_ANSWERER: f64 = 0.8;

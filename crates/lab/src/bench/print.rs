@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::findings::{Findings, Point, Target};
-use crate::print::{clients, duration, law, number, percent};
+use crate::numbers::{clients, duration, number, percent};
+use crate::print::law;
 
 // Writing to a string cannot fail, here and below.
 

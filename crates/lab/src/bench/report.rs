@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use super::findings::{Findings, KNEE, Point, Target};
 use super::waits::meaning;
-use crate::print::{clients, duration, law, number, percent};
+use crate::html::{escape, page};
+use crate::numbers::{clients, duration, number, percent};
+use crate::print::law;
 use crate::report::plot::{COLOURS, Mark, Plot, Series};
-use crate::report::{escape, page, sentence};
+use crate::report::sentence;
 use crate::stats::Spread;
 use crate::usl::Law;
 

@@ -17,7 +17,7 @@ use crate::load::trouble::Trouble;
 use crate::load::url::{Address, Target};
 use crate::load::workload::Workload;
 use crate::load::workload::tpcc::Tpcc;
-use crate::print::number;
+use crate::numbers::number;
 use crate::stats::Spread;
 use crate::usl::{self, Observed};
 use crate::{Progress, Result};

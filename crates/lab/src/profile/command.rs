@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::{HERTZ, Mode, Recorder, draw};
-use crate::findings::Sampled;
-use crate::print::{duration, percent};
-use crate::report::{self, escape};
-use crate::{Error, Progress, Result, cli};
+use super::{HERTZ, Mode, Recorder, Sampled, draw};
+use crate::html::{self, escape};
+use crate::numbers::{duration, percent};
+use crate::output::{json, writable};
+use crate::{Error, Progress, Result};
 
 /// Structures that a line of their own is worth: what it is called, and parts of the names of its
 /// functions.
@@ -107,7 +107,7 @@ fn obey(args: &Profile) -> Result<()> {
     }
     let pid = pid(args)?;
     if let Some(path) = &args.report {
-        cli::writable(path)?;
+        writable(path)?;
     }
     let found = look(pid, args)?;
     if let Some(path) = &args.report {
@@ -115,7 +115,7 @@ fn obey(args: &Profile) -> Result<()> {
         eprintln!("The report is in {}.", path.display());
     }
     if args.json {
-        println!("{}", cli::json(&found)?);
+        println!("{}", json(&found)?);
     } else {
         print!("{}", text(&found));
     }
@@ -225,7 +225,7 @@ fn page(found: &Found) -> String {
         total(found),
         found.seconds
     );
-    report::page(
+    html::page(
         &format!("throng profile: process {} {which}", found.pid),
         &body,
     )

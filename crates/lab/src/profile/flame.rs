@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use super::Profile;
 use super::symbol::is_kernel;
-use crate::report::escape;
+use crate::html::escape;
 
 /// Units of the drawing's width; the page scales it.
 const WIDTH: f64 = 1160.0;

@@ -26,15 +26,15 @@ use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::auth;
 use super::disconnection::ended_by_disconnection;
 use super::door::{Guest, Room};
 use super::output::Peer;
+use super::replication;
 use super::shutdown::Shutdown;
 use super::stream::{self, Origin, READ, Stream};
 use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
-use crate::auth;
-use crate::replication;
 
 /// The minor protocol version we speak at most.
 const NEWEST_MINOR: u16 = 2;

@@ -1,4 +1,6 @@
-//! Sockets and the protocol spoken over them.
+//! Sockets, the protocol spoken over them, and who may come in.
+
+pub mod auth;
 pub mod connection;
 mod disconnection;
 mod door;
@@ -7,6 +9,7 @@ mod outbox;
 pub mod output;
 mod plain;
 mod recode;
+mod replication;
 mod ring;
 mod shutdown;
 pub mod stream;

@@ -6,6 +6,7 @@
 //! there.
 
 use super::*;
+use crate::ordered::write_bytes;
 use std::cmp::Ordering;
 
 /// What ranks first, by kind.
@@ -74,7 +75,7 @@ pub fn write_key(value: JsonRef<'_>, root: bool, out: &mut Vec<u8>) {
     out.push(class(&view, root));
     match view {
         View::Null | View::Bool(_) => {}
-        View::String(text) => crate::key::write_bytes(text.as_bytes(), out),
+        View::String(text) => write_bytes(text.as_bytes(), out),
         View::Number(number) => number.write_ordered(out),
         View::Array(elements) => {
             out.extend_from_slice(&(elements.len() as u32).to_be_bytes());
@@ -83,7 +84,7 @@ pub fn write_key(value: JsonRef<'_>, root: bool, out: &mut Vec<u8>) {
         View::Object(members) => {
             out.extend_from_slice(&(members.len() as u32).to_be_bytes());
             for (key, value) in members.iter() {
-                crate::key::write_bytes(key.as_bytes(), out);
+                write_bytes(key.as_bytes(), out);
                 write_key(value, false, out);
             }
         }

@@ -14,10 +14,14 @@ use throng_session::Engine;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
-use crate::net::output::Peer;
-use crate::net::stream::Origin;
-use crate::net::wire::{self, Frontend};
+use super::output::Peer;
+use super::stream::Origin;
+use super::wire::{self, Frontend};
 use scram::{Channel, Exchange, Verifier};
+
+/// The target of this module's lines, by which `THRONG_LOG` and readers of the log know them. It
+/// stays where the module moves.
+const TARGET: &str = "throng_server::auth";
 
 const MECHANISM: &str = "SCRAM-SHA-256";
 /// The one whose proof is also of the server's certificate.
@@ -74,7 +78,12 @@ pub async fn authenticate(
             .as_ref()
             .is_err_and(|e| e.code() == state::INVALID_PASSWORD)
         {
-            tracing::warn!(%origin, detail = %why, "password authentication failed for user \"{user}\"");
+            tracing::warn!(
+                target: TARGET,
+                %origin,
+                detail = %why,
+                "password authentication failed for user \"{user}\""
+            );
         }
         entered?;
     }
