@@ -15,12 +15,10 @@ use throng_txn::{Archive, ArchiveRecovery, RecoveryStop, RecoveryTarget, TargetT
 use throng_types::error::state;
 use throng_types::{Error, Lsn, Result, Xid};
 use throng_values::func::EvalContext;
-use throng_values::io::datetime::parse_timestamptz;
+use throng_values::io::datetime::{parse_timestamptz, to_unix};
 use throng_values::io::{FormatSettings, Zone};
 use throng_values::settings::{Id, ServerSettings};
 use throng_wal::{TimelineId, parse_segment_name, segment_name, segment_path};
-
-use crate::session::to_unix;
 
 /// A file in the data directory that asks the next start for a recovery from the archive.
 const SIGNAL: &str = "recovery.signal";

@@ -31,7 +31,7 @@ use crate::database::{Database, Databases};
 use crate::locks::Reporter;
 use crate::maintenance::Maintenance;
 use crate::objects;
-use crate::replication::WalSenders;
+use crate::senders::WalSenders;
 use crate::session::now;
 use throng_exec::analytics::Analytics;
 use throng_exec::placement::Placement;

@@ -19,6 +19,7 @@ mod maintenance;
 pub mod notify;
 mod objects;
 pub mod replication;
+pub mod senders;
 mod session;
 
 pub use engine::{Engine, EngineConfig, GivenSettings, Passwords, RoleLogin};

@@ -1,62 +1,24 @@
-//! What the engine knows of clients that take its log.
+//! Sessions that send the log, and commits that wait for who takes it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use throng_exec::placement::Placement;
 use throng_observe::{Object, WaitEvent, waited};
 use throng_txn::{ReplicationLevel, Standby, StandbyPosition, SynchronousStandbys, TxnSystem};
 use throng_types::error::state;
-use throng_types::{Error, Lsn, Result};
+use throng_types::{Error, Result};
 use throng_values::settings::{Id, standbys};
 
 use crate::archive;
 use crate::engine::{Engine, GivenSettings, open_disk, pool_config, wal_config};
+use crate::senders::{SenderState, SenderStatus};
 use crate::session::{Login, Session, now};
 
 /// What a session that sends the log is called among the server's.
 pub(crate) const WAL_SENDER: &str = "walsender";
-
-/// How far a client is, as it last said: `pg_stat_replication`.
-#[derive(Clone, Debug, Default)]
-pub struct SenderStatus {
-    pub state: SenderState,
-    pub sent: Lsn,
-    pub written: Lsn,
-    pub flushed: Lsn,
-    pub applied: Lsn,
-    /// When it last said so, in microseconds since 2000 of its own clock.
-    pub reply_time: Option<i64>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SenderState {
-    #[default]
-    Startup,
-    Backup,
-    Catchup,
-    Streaming,
-}
-
-impl SenderState {
-    pub const fn name(self) -> &'static str {
-        match self {
-            SenderState::Startup => "startup",
-            SenderState::Backup => "backup",
-            SenderState::Catchup => "catchup",
-            SenderState::Streaming => "streaming",
-        }
-    }
-}
-
-/// The sessions that send the log, by their numbers.
-#[derive(Default)]
-pub(crate) struct WalSenders(Mutex<BTreeMap<u32, SenderStatus>>);
 
 /// One of them, for as long as it is there.
 pub struct WalSender {
@@ -74,7 +36,7 @@ impl WalSender {
     }
 
     pub fn update(&self, change: impl FnOnce(&mut SenderStatus)) {
-        if let Some(status) = self.engine.senders.0.lock().get_mut(&self.pid) {
+        if let Some(status) = self.engine.senders.lock().get_mut(&self.pid) {
             change(status);
         }
     }
@@ -90,17 +52,7 @@ impl WalSender {
 
 impl Drop for WalSender {
     fn drop(&mut self) {
-        self.engine.senders.0.lock().remove(&self.pid);
-    }
-}
-
-impl WalSenders {
-    pub(crate) fn list(&self) -> Vec<(u32, SenderStatus)> {
-        let senders = self.0.lock();
-        senders
-            .iter()
-            .map(|(pid, status)| (*pid, status.clone()))
-            .collect()
+        self.engine.senders.lock().remove(&self.pid);
     }
 }
 
@@ -217,7 +169,7 @@ impl Session {
         let admission = engine.admit()?;
         let session = Session::begun(engine.clone(), login, admission, WAL_SENDER)?;
         let pid = session.pid() as u32;
-        let mut senders = engine.senders.0.lock();
+        let mut senders = engine.senders.lock();
         if senders.len() as i64 >= most {
             let message = format!(
                 "number of requested standby connections exceeds \"max_wal_senders\" (currently {most})"

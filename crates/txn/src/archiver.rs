@@ -4,7 +4,7 @@
 //! `DIR/archived` says how far that has come:
 //!
 //! ```text
-//!   | magic u64 | timeline whose history is archived u32 | first position that is not archived u64 | crc32c |
+//!   | magic u64 | timeline u32, whose history is archived | from u64: not archived yet | crc32c |
 //! ```
 //! It is written after a segment is archived, so a crash between the two archives one twice: the
 //! same bytes under the same name.

@@ -3,8 +3,9 @@
 //! ```text
 //!   0        8         12        16                                                            end-4
 //!   | magic  | version | clean   | identifier, redo, ids, segment size, made files, doomed files,
-//!                                  end of the checkpoint's record, number of status files, relation files and lengths,
-//!                                  timeline, timelines before it and their ends, minimum recovery point | crc32c |
+//!                                  end of the checkpoint's record, number of status files,
+//!                                  relation files and lengths, timeline, timelines before,
+//!                                  minimum recovery point                                      | crc32c |
 //! ```
 //!
 //! What is named here must be there at the next start: the log from `redo` up to the checkpoint's

@@ -151,61 +151,22 @@ pub(crate) fn redo(
 
     // 2. How transactions stood at the last checkpoint, and what the log says of them since. Its
     //    end is found on the way.
-    let mut found = Found::new(&control);
-    let mut xact = XactFiles::default();
-    if !first_start {
-        if let Some(archive) = archive {
-            archive.fetch_segments(&**disk, &wal, control.redo)?;
-        }
-        if archive.is_some() || control.minimum_recovery > control.redo {
-            // What came with a backup, or from an archive, has never been entered.
-            enter_segments(&**disk, &wal, control.redo)?;
-        }
-        pieces::verify_log(&**disk, &control, &wal)?;
-        xact = XactFiles::load(&**disk, &control, &mut found.status)?;
-        let target = archive.map(|archive| &archive.target);
-        let is_met = found.read_log(disk, &control, &wal, target, &mut report)?;
-        pieces::verify_checkpoint(&control, &wal, found.checkpoint, report.end)?;
-        if archive.is_none() {
-            Wal::verify_end(disk, &wal, report.end)?;
-        }
-        verify_target(&control, target, is_met, report.end)?;
-        let is_remade = |file| found.is_remade(file);
-        pieces::verify_files(&**disk, &control, is_remade, &found.truncated)?;
-    } else {
-        report.end = Wal::FIRST;
+    let (mut found, mut xact) = (Found::new(&control), XactFiles::default());
+    match first_start {
+        true => report.end = Wal::FIRST,
+        false => xact = found.learn(disk, &control, &wal, archive, &mut report)?,
     }
     // A directory that has no checkpoint in the log yet gets one: from then on it is known what
     // must be there.
     let unknown = control.kept.checkpoint == Lsn::ZERO;
-    // 2a. What was not wanted of the log, and what others add to it, is of another timeline than
-    //     what is logged from here on.
-    let previous = wal.history.at(report.end);
-    let wal = match archive {
-        Some(archive) => {
-            let timeline = archive.next_timeline(wal.history.current().max(previous))?;
-            report.new_timeline = Some(timeline);
-            WalConfig {
-                history: Arc::new(wal.history.branched(report.end, timeline)),
-                ..wal
-            }
-        }
-        None => wal,
-    };
-    let history = wal.history.clone();
     let redone = found.has_pages || report.commits > 0 || archive.is_some();
 
     // 3. The log goes on where it ended. Until a checkpoint every first change of a page is logged
-    //    whole, for pages may be
-    // torn that redo does not know of; after a clean stop there are none.
+    //    whole, for pages may be torn that redo does not know of; after a clean stop there are
+    //    none.
     let segment_size = wal.segment_size;
-    let wal = Wal::open(disk.clone(), wal, report.end)?;
-    if let Some(timeline) = report.new_timeline {
-        write_history(&**disk, &history)?;
-        let mut record = RecordBuilder::new();
-        record.timeline(timeline, previous, now_micros() as u64);
-        wal.insert(&mut record);
-    }
+    let wal = open_log(disk, wal, archive, &mut report)?;
+    let history = wal.config().history.clone();
     let files = Arc::new(RelFiles::new(disk.clone())?);
     files.expect(&match unknown {
         true => pieces::files_there(&**disk)?,
@@ -239,6 +200,33 @@ pub(crate) fn redo(
         report,
         redone: redone || unknown,
     })
+}
+
+/// Opens the log where it ends. What an archive recovery did not want of it, and what others add to
+/// it, is of another timeline than what is logged from here on.
+fn open_log(
+    disk: &Arc<dyn Disk>,
+    wal: WalConfig,
+    archive: Option<&ArchiveRecovery>,
+    report: &mut RecoveryReport,
+) -> Result<Arc<Wal>> {
+    let Some(archive) = archive else {
+        return Wal::open(disk.clone(), wal, report.end);
+    };
+    let previous = wal.history.at(report.end);
+    let timeline = archive.next_timeline(wal.history.current().max(previous))?;
+    let history = Arc::new(wal.history.branched(report.end, timeline));
+    let wal = WalConfig {
+        history: history.clone(),
+        ..wal
+    };
+    let wal = Wal::open(disk.clone(), wal, report.end)?;
+    write_history(&**disk, &history)?;
+    let mut record = RecordBuilder::new();
+    record.timeline(timeline, previous, now_micros() as u64);
+    wal.insert(&mut record);
+    report.new_timeline = Some(timeline);
+    Ok(wal)
 }
 
 /// Makes a new data directory.
@@ -323,6 +311,37 @@ impl Found {
             checkpoint: None,
             redo: control.redo,
         }
+    }
+
+    /// Reads how transactions stood and what the log says since, and looks whether all pieces are
+    /// there.
+    fn learn(
+        &mut self,
+        disk: &Arc<dyn Disk>,
+        control: &Control,
+        wal: &WalConfig,
+        archive: Option<&ArchiveRecovery>,
+        report: &mut RecoveryReport,
+    ) -> Result<XactFiles> {
+        if let Some(archive) = archive {
+            archive.fetch_segments(&**disk, wal, control.redo)?;
+        }
+        if archive.is_some() || control.minimum_recovery > control.redo {
+            // What came with a backup, or from an archive, has never been entered.
+            enter_segments(&**disk, wal, control.redo)?;
+        }
+        pieces::verify_log(&**disk, control, wal)?;
+        let xact = XactFiles::load(&**disk, control, &mut self.status)?;
+        let target = archive.map(|archive| &archive.target);
+        let is_met = self.read_log(disk, control, wal, target, report)?;
+        pieces::verify_checkpoint(control, wal, self.checkpoint, report.end)?;
+        if archive.is_none() {
+            Wal::verify_end(disk, wal, report.end)?;
+        }
+        verify_target(control, target, is_met, report.end)?;
+        let is_remade = |file| self.is_remade(file);
+        pieces::verify_files(&**disk, control, is_remade, &self.truncated)?;
+        Ok(xact)
     }
 
     /// Reads the log to its end, or to the target; whether that was met.

@@ -4,8 +4,10 @@
 //! checkpoint that finds it moved:
 //!
 //! ```text
-//!   | magic u64 | from u64: the log is kept from here on; 0: nothing is reserved | lost u32 | crc32c |
+//!   | magic u64 | from u64 | lost u32 | crc32c |
 //! ```
+//! The log is kept `from` on; 0: nothing is reserved.
+//!
 //! What a crash loses of how far a slot has come keeps more of the log than is needed, never less.
 
 use std::collections::BTreeMap;

@@ -81,7 +81,11 @@ pub fn compile(pattern: &str, options: Options) -> Result<Regex> {
     if let Some(found) = COMPILED.with_borrow(|kept| kept.get(&key).cloned()) {
         return Ok(found);
     }
+    // Half a microsecond a byte, and more where parts of it are repeated.
+    interrupt::expect(pattern.len().saturating_mul(512))?;
+    interrupt::look()?;
     let compiled = Regex::new(pattern, options)?;
+    interrupt::look()?;
     COMPILED.with_borrow_mut(|kept| {
         if kept.len() >= KEPT {
             kept.clear();

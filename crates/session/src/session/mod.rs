@@ -39,6 +39,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use throng_values::func::number::random::Random;
 use throng_values::io::FormatSettings;
+use throng_values::io::datetime::from_unix;
 use throng_values::settings::{Caller, Id, Scope, SessionSettings, Value};
 
 use crate::database::Database;
@@ -52,7 +53,6 @@ use throng_exec::write;
 use transaction::{Block, Joined, Transaction};
 
 pub use answers::eval_host::format_settings;
-pub(crate) use answers::system::to_unix;
 
 /// Who wants a session.
 pub struct Login {
@@ -495,7 +495,7 @@ impl Session {
 
     fn statement_began(&mut self, text: &str) {
         let now = throng_txn::now_micros();
-        self.statement_time = answers::system::from_unix(now);
+        self.statement_time = from_unix(now);
         self.effects.clear();
         self.families.forget();
         // A cancel that came while nothing ran was for the statement before.
@@ -586,7 +586,7 @@ impl Session {
         self.portals.borrow().has_room()?;
         if self.transaction.is_none() {
             // What begins with this message began now.
-            self.statement_time = answers::system::from_unix(throng_txn::now_micros());
+            self.statement_time = from_unix(throng_txn::now_micros());
         }
         self.begin_if_idle();
         let (known, values) = match ready {
@@ -779,5 +779,5 @@ fn no_portal(name: &str) -> Error {
 
 /// Microseconds since 2000-01-01 UTC.
 pub(crate) fn now() -> i64 {
-    answers::system::from_unix(throng_txn::now_micros())
+    from_unix(throng_txn::now_micros())
 }

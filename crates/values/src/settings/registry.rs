@@ -218,7 +218,7 @@ registry! {
     ArchiveCommand "archive_command" STRING, "", Sighup; "Write-Ahead Log / Archiving", "Sets the shell command that will be called to archive a WAL file."
     ArchiveTimeout "archive_timeout" int(0, 1_073_741_823, Unit::Seconds), "0", Sighup; "Write-Ahead Log / Archiving", "Sets the amount of time to wait before forcing a switch to the next WAL file."
     RecoveryTarget "recovery_target" Kind::Text(super::value::recovery_target), "", Postmaster; "Write-Ahead Log / Recovery Target", "Set to \"immediate\" to end recovery as soon as a consistent state is reached."
-    RecoveryTargetAction "recovery_target_action" Kind::Enum(&["promote"]), "promote", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the action to perform upon reaching the recovery target."
+    RecoveryTargetAction "recovery_target_action" Kind::Enum(&["promote"]), "promote", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the action to perform upon reaching the recovery target. (told; nothing is served before)"
     RecoveryTargetInclusive "recovery_target_inclusive" BOOL, "on", Postmaster; "Write-Ahead Log / Recovery Target", "Sets whether to include or exclude transaction with recovery target."
     RecoveryTargetLsn "recovery_target_lsn" Kind::Text(super::value::recovery_target_lsn), "", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the LSN of the write-ahead log location up to which recovery will proceed."
     RecoveryTargetName "recovery_target_name" Kind::Text(super::value::recovery_target_name), "", Postmaster; "Write-Ahead Log / Recovery Target", "Sets the named restore point up to which recovery will proceed."

@@ -3,8 +3,8 @@
 //! ```text
 //!   begin: checkpoint ─► files as they are ─► finish ─► control ─► (the log) ─► manifest
 //! ```
-//! What makes the copy whole is told in `throng_txn`'s backup: the control file goes last, and names
-//! how far the log must reach.
+//! What makes the copy whole is told in `throng_txn`'s backup. The control file goes last, and
+//! names how far the log must reach.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use throng_buffer::page_is_intact;
 use throng_exec::client::Client;
-use throng_session::replication::{SenderState, WalSender};
+use throng_session::replication::WalSender;
+use throng_session::senders::SenderState;
 use throng_txn::files_to_copy;
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 use throng_types::Lsn;
 use throng_values::io::FormatSettings;
+use throng_values::io::datetime::from_unix;
 use throng_values::io::datetime::output::timestamp;
 use throng_wal::TimelineId;
 
@@ -79,10 +80,7 @@ impl Manifest {
 /// Seconds since 1970 as `2026-11-30 06:58:00`.
 fn moment(seconds: u64) -> String {
     let mut text = Vec::new();
-    let micros = (seconds as i64 - SECONDS_TO_2000) * 1_000_000;
+    let micros = from_unix(seconds as i64 * 1_000_000);
     timestamp(micros, FormatSettings::default().date_style, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
-
-/// From 1970 to 2000.
-const SECONDS_TO_2000: i64 = 946_684_800;

@@ -13,7 +13,7 @@ use throng_types::{Array, Datum, Error, Oid, Record, oid};
 use throng_values::func::EvalResult;
 
 use crate::session::answers::eval_host::SessionHost;
-use crate::session::answers::system::from_unix;
+use throng_values::io::datetime::from_unix;
 
 impl SessionHost<'_> {
     /// The value of `pg_stat_get_` and this.

@@ -13,26 +13,13 @@ use throng_catalog::system::{
 use throng_catalog::{Catalog, IndexDef, Relation, ViewDef};
 use throng_txn::{ArchivedFile, LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Lsn, Oid};
-use throng_values::io::datetime::parse_timestamptz;
+use throng_values::io::datetime::{from_unix, parse_timestamptz};
 use throng_values::settings::value::raw;
 use throng_values::settings::{INERT, Id, Kind, Setting, Source, Unit, is_private};
 
 use crate::session::answers::eval_host::SessionHost;
 use throng_exec::sequence;
 use throng_exec::store::Store;
-
-/// From microseconds since 1970 to microseconds since 2000.
-pub(crate) fn from_unix(micros: i64) -> i64 {
-    micros - EPOCH
-}
-
-/// From microseconds since 2000 to microseconds since 1970.
-pub(crate) fn to_unix(micros: i64) -> i64 {
-    micros.saturating_add(EPOCH)
-}
-
-/// 2000 in microseconds since 1970.
-const EPOCH: i64 = 946_684_800_000_000;
 
 /// A limit of a setting, as C's `%g` prints it.
 fn bound(value: f64) -> String {

@@ -18,9 +18,9 @@ use throng_types::Oid;
 
 use crate::engine::Engine;
 use crate::session::answers::eval_host::SessionHost;
-use crate::session::answers::system::from_unix;
 use object::Names;
 use remedy::Remedies;
+use throng_values::io::datetime::from_unix;
 
 /// As much of a statement as a row shows.
 const SHOWN: usize = 100;

@@ -85,10 +85,22 @@ pub fn kept_moment(micros: i64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// From microseconds since 1970 to microseconds since 2000.
+pub fn from_unix(micros: i64) -> i64 {
+    micros.saturating_sub(EPOCH)
+}
+
+/// From microseconds since 2000 to microseconds since 1970.
+pub fn to_unix(micros: i64) -> i64 {
+    micros.saturating_add(EPOCH)
+}
+
+/// 2000 in microseconds since 1970.
+const EPOCH: i64 = 946_684_800_000_000;
+
 /// Whether a [kept moment](kept_moment) is before another, in microseconds since 2000. One that was
 /// kept as it was written is read where it is a plain date, with or without a time, in UTC.
 pub fn is_kept_before(kept: &str, micros: i64) -> bool {
-    const EPOCH: i64 = 946_684_800_000_000;
     if kept == "-infinity" || kept.ends_with(" BC") {
         return true;
     }
