@@ -251,7 +251,8 @@ impl Cast {
             function: Oid(function),
         }
     }
-    /// Casts a value. The target's modifier is applied separately: [`typmod::apply`].
+    /// Casts a value. The target's modifier is applied separately, by
+    /// [`typmod::apply`](crate::io::typmod::apply).
     pub fn apply(&self, ctx: &EvalContext<'_>, value: &Datum) -> EvalResult {
         if value.is_null() {
             return Ok(Datum::Null);
