@@ -17,7 +17,7 @@ use throng_sync::Parker;
 use throng_sync::atomic::{AtomicBool, Ordering};
 use throng_sync::lock::Mutex;
 use throng_types::{Error, Lsn, Result};
-use throng_wal::{TimelineId, Wal, WalHold, segment_name, segment_path};
+use throng_wal::{TimelineHistory, TimelineId, Wal, WalHold, segment_name, segment_path};
 
 use crate::control::{Fields, read_file, replace_file, seal, unseal};
 use crate::timer::now_micros;
@@ -27,6 +27,9 @@ const NAME: &str = "archived";
 const TEMPORARY: &str = "archived.new";
 /// How often it is looked whether a segment is full.
 const LOOK: Duration = Duration::from_millis(250);
+/// A segment with no more in it than a checkpoint's record is not filled: else an idle server would
+/// archive one after the other.
+const AS_GOOD_AS_EMPTY: u64 = 512;
 /// After a failure the archive is tried again so soon, and twice as long after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -92,13 +95,15 @@ impl Archiver {
     pub(crate) fn open(disk: &dyn Disk, wal: &Wal, archive: Box<dyn Archive>) -> Result<Archiver> {
         let size = wal.config().segment_size;
         let current = Lsn(wal.inserted().0 / size * size);
-        let (timeline, from) = match read(disk)? {
-            Some((timeline, from)) => (timeline, from.max(wal.oldest()).min(current)),
-            None => (TimelineId::FIRST, current),
-        };
+        let (timeline, from) = read(disk)?.unwrap_or((TimelineId::FIRST, current));
+        // A directory that was copied has no history of its timeline yet.
+        let history = &wal.config().history;
+        if history.current() > TimelineId::FIRST {
+            write_history(disk, history)?;
+        }
         Ok(Archiver {
             archive,
-            hold: wal.hold(from),
+            hold: wal.hold(from.max(wal.oldest()).min(current)),
             timeline: Mutex::new(timeline),
             status: Mutex::default(),
             parker: Parker::new(),
@@ -209,7 +214,7 @@ impl Archiver {
             inserted / wal.config().segment_size,
             inserted % wal.config().segment_size,
         );
-        if within == 0 {
+        if within <= AS_GOOD_AS_EMPTY {
             *begun = None;
             return;
         }
@@ -228,8 +233,21 @@ impl Archiver {
     }
 }
 
+/// Keeps what is still to be archived, for a process that archives nothing itself.
+pub(crate) fn hold(disk: &dyn Disk, wal: &Wal) -> Result<Option<WalHold>> {
+    Ok(read(disk)?.map(|(_, from)| wal.hold(from)))
+}
+
+/// Writes the current timeline's history beside the log, from where it is archived.
+pub(crate) fn write_history(disk: &dyn Disk, history: &TimelineHistory) -> Result<()> {
+    let (name, temporary) = (history_name(history.current()), "history.new");
+    replace_file(disk, "wal", &name, temporary, history.to_text().as_bytes())?;
+    disk.sync_dir("wal")?;
+    Ok(())
+}
+
 /// A timeline's history, as a file in the log's directory and in an archive.
-pub(crate) fn history_name(timeline: TimelineId) -> String {
+fn history_name(timeline: TimelineId) -> String {
     format!("{timeline}.history")
 }
 

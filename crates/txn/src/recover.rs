@@ -15,13 +15,13 @@ use throng_observe::{Object, WaitEvent, blocking};
 use throng_types::error::state;
 use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
 use throng_wal::{
-    CheckpointRecord, NextIds, Reader, Record, RecordBuilder, TimelineHistory, TimelineId, Wal,
-    WalConfig, enter_segments,
+    CheckpointRecord, NextIds, Reader, Record, RecordBuilder, TimelineId, Wal, WalConfig,
+    enter_segments,
 };
 
 use crate::archive_recovery::{ArchiveRecovery, RecoveryStop, RecoveryTarget, StopAt};
-use crate::archiver::history_name;
-use crate::control::{Control, StartRequirements, missing, replace_file};
+use crate::archiver::write_history;
+use crate::control::{Control, StartRequirements, missing};
 use crate::pieces;
 use crate::session::{Core, TxnConfig};
 use crate::slots::ReplicationSlots;
@@ -450,14 +450,6 @@ impl Found {
             .map(|(&file, _)| file);
         self.files_gone.iter().copied().chain(orphans).collect()
     }
-}
-
-/// Writes the current timeline's history beside the log, from where it is archived.
-fn write_history(disk: &dyn Disk, history: &TimelineHistory) -> Result<()> {
-    let (name, temporary) = (history_name(history.current()), "history.new");
-    replace_file(disk, "wal", &name, temporary, history.to_text().as_bytes())?;
-    disk.sync_dir("wal")?;
-    Ok(())
 }
 
 /// Whether the recovery has come as far as it must.

@@ -12,7 +12,7 @@ use throng_disk::{Disk, RelFiles};
 use throng_observe::background;
 use throng_sync::lock::Mutex;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
-use throng_wal::{FlushObserver, Wal, WalConfig};
+use throng_wal::{FlushObserver, Wal, WalConfig, WalHold};
 
 use crate::archive_recovery::ArchiveRecovery;
 use crate::archiver::{self, Archiver, ArchiverStatus, Archiving};
@@ -55,6 +55,8 @@ pub struct TxnSystem {
     core: Arc<Core>,
     checkpointer: Arc<Checkpointer>,
     archiver: Option<Arc<Archiver>>,
+    /// Of a process that archives nothing itself.
+    _unarchived: Option<WalHold>,
     disk: Arc<dyn Disk>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -92,6 +94,10 @@ impl TxnSystem {
             }
             Archiving::Untouched => None,
         };
+        let unarchived = match archiver {
+            Some(_) => None,
+            None => archiver::hold(&*disk, &core.wal)?,
+        };
         if recovered.redone {
             checkpointer.run_now(&core, false)?;
         } else {
@@ -101,6 +107,7 @@ impl TxnSystem {
             core: core.clone(),
             checkpointer: checkpointer.clone(),
             archiver: archiver.clone(),
+            _unarchived: unarchived,
             disk: disk.clone(),
             threads: Mutex::default(),
         };

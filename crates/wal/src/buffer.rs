@@ -364,6 +364,31 @@ mod model {
     }
 
     #[test]
+    fn loom_a_place_that_is_meant_is_got_or_left() {
+        for (form, lanes) in [(InsertForm::Add, 0), (InsertForm::Lanes, 2)] {
+            model(2, move || {
+                let buffer = Arc::new(LogBuffer::new(8, 0, form, lanes));
+                let inserter = {
+                    let buffer = buffer.clone();
+                    thread::spawn(move || insert(&buffer, 1))
+                };
+                // What fills a segment: two bytes right at the tail, or nothing at all.
+                let at = buffer.tail();
+                let place = buffer.reserve_at(thread_index(), at, 2);
+                let filled = place.is_some();
+                if let Some(place) = place {
+                    assert_eq!((place.start, place.end), (at, at + 2));
+                    let bytes = [at as u8 + 1, at as u8 + 2];
+                    buffer.copy(place, &bytes, |_| thread::yield_now());
+                }
+                let written = flush(&buffer, 0);
+                inserter.join().unwrap();
+                assert_eq!(flush(&buffer, written), if filled { 3 } else { 1 });
+            });
+        }
+    }
+
+    #[test]
     fn loom_two_threads_flush_in_turn() {
         model(2, || {
             let buffer = Arc::new(LogBuffer::new(4, 0, InsertForm::Add, 0));
