@@ -254,10 +254,8 @@ impl Stream {
                 standby.append(Lsn(u64::from_be_bytes(*at)), bytes)?;
                 self.taken += bytes.len() as u64;
             }
-            (b'd', Some((b'k', body))) => {
-                if body.get(16).is_some_and(|reply| *reply != 0) {
-                    self.report(standby)?;
-                }
+            (b'd', Some((b'k', body))) if body.get(16).is_some_and(|reply| *reply != 0) => {
+                self.report(standby)?;
             }
             (b'c', _) => {
                 self.primary.copy_done()?;
