@@ -73,6 +73,8 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
         return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
             .hint("Check a copy of it, without standby.signal."));
     }
+    // What pg_basebackup made has its log elsewhere.
+    throng_session::adopt_streamed_log(&args.data)?;
     // A limit that stays is no fault of the data's.
     let _ = descriptors::raise();
     let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(&args.data)?));

@@ -157,6 +157,9 @@ fn listen(
             tracing::warn!(error = %e, "standard output takes no line that the server is ready");
         }
         let why = tokio::select! {
+            biased;
+            // It came while a standby was promoted.
+            () = std::future::ready(()), if standby::stop_was_asked() => Some("SIGTERM"),
             _ = listeners.accept(&loops) => Some("listeners closed"),
             why = signals.until_stop(engine, config) => Some(why),
             () = restart.due() => None,

@@ -152,7 +152,7 @@ pub(crate) fn recovery(data: &Path, settings: &ServerSettings) -> Result<Option<
 /// Puts the log that came with a backup where this server has it: PostgreSQL's tools write it to
 /// `pg_wal`, by their own names. Of a segment that several timelines have, the newest one's is
 /// taken.
-pub(crate) fn adopt_streamed_log(data: &Path) -> Result<()> {
+pub fn adopt_streamed_log(data: &Path) -> Result<()> {
     let streamed = data.join("pg_wal");
     if !streamed.is_dir() {
         return Ok(());

@@ -249,8 +249,11 @@ impl Engine {
         })?;
         if let Some(timeline) = report.new_timeline {
             archive::recovered(&config.data)?;
-            let timeline = timeline.0;
-            tracing::info!("archive recovery complete, new timeline {timeline}");
+            let (timeline, end) = (timeline.0, report.end.to_halves());
+            let commits = report.commits;
+            tracing::info!(
+                "archive recovery complete: {commits} commits, up to {end}; new timeline {timeline}"
+            );
         }
         let free_space = chosen(&settings, Id::LabFreeSpace);
         let relations = RelationStore::with_free_space(sys.pool().clone(), free_space);

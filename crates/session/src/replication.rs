@@ -9,7 +9,7 @@ use throng_exec::placement::Placement;
 use throng_observe::{Object, WaitEvent, waited};
 use throng_txn::{ReplicationLevel, Standby, StandbyPosition, SynchronousStandbys, TxnSystem};
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Lsn, Result};
 use throng_values::settings::{Id, standbys};
 
 use crate::archive;
@@ -61,7 +61,10 @@ impl Engine {
     fn standbys(&self) -> Vec<StandbyPosition> {
         let sessions = self.sys.sessions();
         let senders = self.senders.list().into_iter();
-        let streaming = senders.filter(|(_, status)| status.state == SenderState::Streaming);
+        // Who says nothing of its disk cannot confirm anything.
+        let streaming = senders.filter(|(_, status)| {
+            status.state == SenderState::Streaming && status.flushed > Lsn::ZERO
+        });
         let positions = streaming.filter_map(|(pid, status)| {
             let session = sessions.iter().find(|session| session.pid == pid)?;
             Some(StandbyPosition {

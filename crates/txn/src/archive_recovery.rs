@@ -183,23 +183,34 @@ impl ArchiveRecovery {
     }
 
     /// Fetches segments from the one of `from` on, as long as the archive or the directory has the
-    /// next one.
+    /// next one. Where the last one begins that the archive had.
     pub(crate) fn fetch_segments(
         &self,
         disk: &dyn Disk,
         config: &WalConfig,
         from: Lsn,
-    ) -> Result<()> {
+    ) -> Result<Lsn> {
+        let mut last = Lsn::ZERO;
         let size = config.segment_size;
         for number in from.0 / size.. {
             let bytes = self.fetch_segment(&config.history, number, size)?;
             match bytes {
-                Some(bytes) => import_segment(disk, config, number, &bytes)?,
+                Some(bytes) => {
+                    import_segment(disk, config, number, &bytes)?;
+                    last = Lsn(number * size);
+                }
                 None if has_segment(disk, config, number)? => {}
-                None => return Ok(()),
+                None => {
+                    // A hole is no end.
+                    let after = self.fetch_segment(&config.history, number + 1, size)?;
+                    if after.is_some() {
+                        last = Lsn((number + 1) * size);
+                    }
+                    break;
+                }
             }
         }
-        Ok(())
+        Ok(last)
     }
 
     fn fetch_segment(

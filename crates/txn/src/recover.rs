@@ -323,9 +323,10 @@ impl Found {
         archive: Option<&ArchiveRecovery>,
         report: &mut RecoveryReport,
     ) -> Result<XactFiles> {
-        if let Some(archive) = archive {
-            archive.fetch_segments(&**disk, wal, control.redo)?;
-        }
+        let fetched = match archive {
+            Some(archive) => archive.fetch_segments(&**disk, wal, control.redo)?,
+            None => Lsn::ZERO,
+        };
         if archive.is_some() || control.minimum_recovery > control.redo {
             // What came with a backup, or from an archive, has never been entered.
             enter_segments(&**disk, wal, control.redo)?;
@@ -334,11 +335,17 @@ impl Found {
         let xact = XactFiles::load(&**disk, control, &mut self.status)?;
         let target = archive.map(|archive| &archive.target);
         let is_met = self.read_log(disk, control, wal, target, report)?;
+        verify_target(control, target, is_met, report.end)?;
+        if !is_met && report.end < fetched {
+            let (end, fetched) = (report.end.to_halves(), fetched.to_halves());
+            return Err(missing(format!(
+                "the log ends at {end}, but the archive has a segment that begins at {fetched}"
+            )));
+        }
         pieces::verify_checkpoint(control, wal, self.checkpoint, report.end)?;
         if archive.is_none() {
             Wal::verify_end(disk, wal, report.end)?;
         }
-        verify_target(control, target, is_met, report.end)?;
         let is_remade = |file| self.is_remade(file);
         pieces::verify_files(&**disk, control, is_remade, &self.truncated)?;
         Ok(xact)
@@ -459,7 +466,10 @@ fn verify_target(
     is_met: bool,
     end: Lsn,
 ) -> Result<()> {
-    let minimum = control.minimum_recovery;
+    let minimum = match is_met {
+        true => control.minimum_recovery.max(control.kept.checkpoint),
+        false => control.minimum_recovery,
+    };
     if end < minimum {
         let (end, minimum) = (end.to_halves(), minimum.to_halves());
         return Err(match is_met {

@@ -155,12 +155,20 @@ impl ReplicationSlots {
         let slot = slots.get_mut(name).ok_or_else(|| does_not_exist(name))?;
         must_be_free(name, slot, pid)?;
         if slot.lost {
-            let message = format!("can no longer access replication slot \"{name}\"");
-            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                .detail("This replication slot has been invalidated due to \"wal_removed\"."));
+            return Err(is_lost(name));
         }
         slot.active_pid = Some(pid);
         Ok(slot.restart())
+    }
+
+    /// # Errors
+    /// 55000 where what the slot kept is given up.
+    pub fn must_be_kept(&self, name: &str) -> Result<()> {
+        let slots = self.slots.lock();
+        match slots.get(name).is_some_and(|slot| slot.lost) {
+            true => Err(is_lost(name)),
+            false => Ok(()),
+        }
     }
 
     /// The session ends its use; temporary slots of its own go when it ends altogether.
@@ -288,6 +296,12 @@ fn must_be_free(name: &str, slot: &Slot, pid: u32) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+fn is_lost(name: &str) -> Error {
+    let message = format!("can no longer access replication slot \"{name}\"");
+    Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail("This replication slot has been invalidated due to \"wal_removed\".")
 }
 
 fn does_not_exist(name: &str) -> Error {

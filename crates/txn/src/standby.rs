@@ -147,14 +147,13 @@ impl Standby {
         Ok(self.control.write(&*self.disk)?)
     }
 
-    /// Makes durable what was taken in.
-    pub fn flush(&self) -> Result<()> {
-        self.wal.flush_blocking(self.wal.inserted())
-    }
-
-    /// The same, and redoes it.
+    /// Makes durable what was taken in, and redoes it.
+    ///
+    /// # Errors
+    /// XX001 where what was received is no log: opened anew, the standby has it no more, and it is
+    /// to be received again.
     pub fn replay(&mut self) -> Result<()> {
-        self.flush()?;
+        self.wal.flush_blocking(self.wal.inserted())?;
         self.reader.read_up_to(self.wal.flushed());
         while let Some(entry) = self.reader.next()? {
             self.report.records += 1;
@@ -171,6 +170,11 @@ impl Standby {
                 }
                 _ => {}
             }
+        }
+        if self.reader.is_at_damage()? {
+            let at = self.replayed().to_halves();
+            let message = format!("what was received at {at} is no record of the log");
+            return Err(Error::corrupted(message));
         }
         self.restart_point_if_due()
     }

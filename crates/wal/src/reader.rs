@@ -137,6 +137,19 @@ impl Reader {
         }))
     }
 
+    /// Whether what stands where the next record would is no record, whatever may still come. To be
+    /// asked where [`next`](Self::next) has answered `None`.
+    pub fn is_at_damage(&mut self) -> io::Result<bool> {
+        let Some(header) = self.bytes_at_end::<RECORD_HEADER>()? else {
+            return Ok(false);
+        };
+        match Header::read(&header, Lsn(self.at)) {
+            // All of it is there, and it was not taken.
+            Some(header) => self.fill(header.len),
+            None => Ok(true),
+        }
+    }
+
     fn bytes_at_end<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
         if !self.fill(N)? {
             return Ok(None);

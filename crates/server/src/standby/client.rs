@@ -17,6 +17,8 @@ use throng_types::{Error, Result};
 
 /// A primary that does not answer for so long is lost.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Connecting takes no longer, so that a standby can be told something else meanwhile.
+const CONNECTING: Duration = Duration::from_secs(5);
 /// A longer message is none.
 const LONGEST: usize = 64 << 20;
 
@@ -29,7 +31,7 @@ impl Stream {
     fn connect(address: &Address) -> io::Result<Stream> {
         Ok(match address {
             Address::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
+                let stream = TcpStream::connect_timeout(address, CONNECTING)?;
                 stream.set_nodelay(true)?;
                 Stream::Tcp(stream)
             }

@@ -15,7 +15,7 @@ use crate::net::wire;
 /// How often it is looked whether somebody is there.
 const LOOK: Duration = Duration::from_millis(20);
 /// A client has so long to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Listens where the server will, for as long as this is there.
 pub struct Door {

@@ -102,7 +102,10 @@ pub fn target(config: &Config) -> Result<Option<Target>> {
 pub fn follow(config: &Config, target: &Target) -> Result<Followed> {
     catch_signals()?;
     if !config.data.join("control").exists() {
-        seed::copy(config, target)?;
+        match seed::copy(config, target) {
+            Err(_) if stop_was_asked() => return Ok(Followed::Stopped),
+            copied => copied?,
+        }
     }
     let _door = Door::open(config.listen)?;
     loop {
@@ -125,7 +128,7 @@ pub fn follow(config: &Config, target: &Target) -> Result<Followed> {
                 return Ok(Followed::Promoted);
             }
             Ended::Stopped => return Ok(Followed::Stopped),
-            Ended::TimelineBegan => {}
+            Ended::Reopen => {}
         }
     }
 }
@@ -133,8 +136,8 @@ pub fn follow(config: &Config, target: &Target) -> Result<Followed> {
 enum Ended {
     Promoted,
     Stopped,
-    /// The directory names a new timeline, and is to be opened anew.
-    TimelineBegan,
+    /// The directory is to be opened anew: it names a new timeline, or has received what is none.
+    Reopen,
 }
 
 /// Follows with one opened directory, over as many connections as it takes.
@@ -147,6 +150,12 @@ fn follow_from(config: &Config, target: &Target, standby: &mut Standby) -> Resul
         match stream(config, target, standby) {
             Ok(Some(ended)) => return Ok(ended),
             Ok(None) => {}
+            Err(e) if e.code() == state::DATA_CORRUPTED => {
+                // What is not replayed goes when the directory is opened, and is asked for again.
+                tracing::warn!("{}: it is received again", e.message());
+                std::thread::sleep(PAUSE);
+                return Ok(Ended::Reopen);
+            }
             Err(e) if is_final(&e) => return Err(e),
             // Not with each attempt.
             Err(e) if e.message() == told => {}
@@ -166,12 +175,17 @@ fn follow_from(config: &Config, target: &Target, standby: &mut Standby) -> Resul
 fn is_final(e: &Error) -> bool {
     matches!(
         e.code(),
-        state::CONFIG_FILE_ERROR | state::DATA_CORRUPTED | state::IO_ERROR | state::DISK_FULL
+        state::CONFIG_FILE_ERROR | state::IO_ERROR | state::DISK_FULL
     )
 }
 
+/// Whether SIGTERM or SIGINT has come since the standby began.
+pub fn stop_was_asked() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
 fn asked(config: &Config) -> Option<Ended> {
-    if STOP.load(Ordering::Relaxed) {
+    if stop_was_asked() {
         Some(Ended::Stopped)
     } else if config.data.join(PROMOTE).exists() {
         Some(Ended::Promoted)
@@ -185,8 +199,10 @@ fn stream(config: &Config, target: &Target, standby: &mut Standby) -> Result<Opt
     let mut primary = Primary::connect(target, name(config))?;
     let timeline = must_be_of_this_cluster(&mut primary, standby)?;
     let own = standby.history().current();
-    if timeline != own && follow_timeline(&mut primary, standby, timeline)? {
-        return Ok(Some(Ended::TimelineBegan));
+    if timeline == own {
+        must_have_come_the_same_way(&mut primary, standby)?;
+    } else if follow_timeline(&mut primary, standby, timeline)? {
+        return Ok(Some(Ended::Reopen));
     }
     let slot = match &config.slot {
         Some(slot) => format!("SLOT \"{slot}\" "),
@@ -273,9 +289,7 @@ impl Stream {
             return Ok(());
         }
         self.taken = 0;
-        // A commit that waits for this standby's disk need not wait for the rest.
-        standby.flush()?;
-        self.report(standby)?;
+        // Nothing is confirmed that turns out to be no log.
         standby.replay()?;
         self.report(standby)
     }
@@ -317,13 +331,37 @@ fn must_be_of_this_cluster(primary: &mut Primary, standby: &Standby) -> Result<T
     Ok(timeline)
 }
 
+/// Two servers may each have begun a timeline of the same number.
+fn must_have_come_the_same_way(primary: &mut Primary, standby: &Standby) -> Result<()> {
+    let own = standby.history();
+    if own.current() == TimelineId::FIRST {
+        return Ok(());
+    }
+    let theirs = history_of(primary, own.current())?;
+    match theirs.ended() == own.ended() {
+        true => Ok(()),
+        false => Err(Error::new(
+            state::CONFIG_FILE_ERROR,
+            format!(
+                "timeline {} of the primary is another than the standby's",
+                own.current().0
+            ),
+        )
+        .hint("Both have taken over from the same server: make one of them anew.")),
+    }
+}
+
+fn history_of(primary: &mut Primary, timeline: TimelineId) -> Result<TimelineHistory> {
+    let rows = primary.query(&format!("TIMELINE_HISTORY {}", timeline.0))?;
+    let text = rows.first().and_then(|row| row.get(1)?.clone());
+    let text = text.ok_or_else(garbled)?;
+    TimelineHistory::from_text(&text, timeline).ok_or_else(garbled)
+}
+
 /// The primary is on a later timeline. If all that this standby has is of it, the directory follows
 /// it from here on; else what is missing up to the switch is streamed first.
 fn follow_timeline(primary: &mut Primary, standby: &mut Standby, to: TimelineId) -> Result<bool> {
-    let rows = primary.query(&format!("TIMELINE_HISTORY {}", to.0))?;
-    let text = rows.first().and_then(|row| row.get(1)?.clone());
-    let text = text.ok_or_else(garbled)?;
-    let history = TimelineHistory::from_text(&text, to).ok_or_else(garbled)?;
+    let history = history_of(primary, to)?;
     let own = standby.history().current();
     let ended = history.ended().iter().find(|ended| ended.timeline == own);
     let replayed = standby.replayed();
@@ -371,6 +409,8 @@ fn catch_signals() -> Result<()> {
             return Err(std::io::Error::last_os_error().into());
         }
     }
+    // SAFETY: as above; nothing runs for it. There are no settings that a standby would read anew.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     Ok(())
 }
 

@@ -60,7 +60,8 @@ pub async fn run(peer: &mut Peer, sender: &WalSender, options: &BackupOptions) -
     begin(peer, start, timeline, size);
     let mut copy = Copy::new(peer, directory, options);
     copy.archive("base.tar");
-    for dir in ["base", "xact"] {
+    // The last two are looked for by pg_basebackup.
+    for dir in ["base", "xact", "pg_wal", "pg_tblspc"] {
         copy.directory(dir)?;
     }
     for path in &paths {
@@ -71,7 +72,6 @@ pub async fn run(peer: &mut Peer, sender: &WalSender, options: &BackupOptions) -
     let end = backup.finish().await?;
     copy.bytes("control", &end.control).await?;
     if options.wal {
-        copy.directory("pg_wal")?;
         let last = (end.end.0 - 1) / segment_size;
         for number in start.0 / segment_size..=last {
             let name = segment_name(timeline, number, segment_size);
@@ -127,7 +127,7 @@ fn positions(peer: &mut Peer, at: Lsn, timeline: TimelineId) {
 /// Files beside the storage that belong to a copy: settings, keys, certificates. What belongs to
 /// this one server stays.
 fn extras(directory: &Path) -> Result<Vec<String>> {
-    const OWN: [&str; 10] = [
+    const OWN: [&str; 12] = [
         VERSION_FILE,
         "lock",
         "control",
@@ -136,6 +136,8 @@ fn extras(directory: &Path) -> Result<Vec<String>> {
         "archived.new",
         "recovery.signal",
         "standby.signal",
+        "promote.signal",
+        "promoted",
         "disk-fault",
         "backup_manifest",
     ];

@@ -87,9 +87,6 @@ impl<'a> Stream<'a> {
             ));
         }
         let hold = wal.hold(from);
-        if let Some(slot) = &slot {
-            system.replication_slots().acquire(slot, sender.pid())?;
-        }
         let stream = Stream {
             sender,
             wal,
@@ -100,10 +97,13 @@ impl<'a> Stream<'a> {
             switch,
             timeline,
         };
-        match from < stream.wal.oldest() {
-            true => Err(stream.removed()),
-            false => Ok(stream),
+        if from < stream.wal.oldest() {
+            return Err(stream.removed());
         }
+        if let Some(slot) = &stream.slot {
+            system.replication_slots().acquire(slot, sender.pid())?;
+        }
+        Ok(stream)
     }
 
     pub async fn run(mut self, peer: &mut Peer) -> Result<()> {
@@ -127,8 +127,7 @@ impl<'a> Stream<'a> {
     }
 
     async fn stream(&mut self, peer: &mut Peer) -> Result<()> {
-        let timeout = self.sender.engine().number(Id::WalSenderTimeout);
-        let timeout = (timeout > 0).then(|| Duration::from_millis(timeout as u64));
+        let timeout = self.timeout();
         let (mut heard, mut asked) = (Instant::now(), false);
         loop {
             loop {
@@ -151,11 +150,7 @@ impl<'a> Stream<'a> {
                 .update(|status| status.state = SenderState::Streaming);
             if let Some(timeout) = timeout {
                 if heard.elapsed() >= timeout {
-                    tracing::info!("terminating walsender process due to replication timeout");
-                    return Err(Error::new(
-                        state::CONNECTION_FAILURE,
-                        "terminating walsender process due to replication timeout",
-                    ));
+                    return Err(timed_out());
                 }
                 if heard.elapsed() >= timeout / 2 && !asked {
                     asked = true;
@@ -214,11 +209,32 @@ impl<'a> Stream<'a> {
             b.extend_from_slice(&clock().to_be_bytes());
             b.extend_from_slice(&bytes);
         });
-        send(peer).await?;
+        self.send_in_time(peer).await?;
         self.sent = Lsn(self.sent.0 + bytes.len() as u64);
         self.hold.advance(self.sent);
         self.sender.update(|status| status.sent = self.sent);
         Ok(true)
+    }
+
+    /// Sends what is written, to a client that takes it within `wal_sender_timeout`, and whose slot
+    /// still keeps the log.
+    async fn send_in_time(&self, peer: &mut Peer) -> Result<()> {
+        if let Some(slot) = &self.slot {
+            let slots = self.sender.engine().system().replication_slots();
+            slots.must_be_kept(slot)?;
+        }
+        match self.timeout() {
+            None => send(peer).await,
+            Some(timeout) => match tokio::time::timeout(timeout, send(peer)).await {
+                Ok(sent) => sent,
+                Err(_) => Err(timed_out()),
+            },
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let timeout = self.sender.engine().number(Id::WalSenderTimeout);
+        (timeout > 0).then(|| Duration::from_millis(timeout as u64))
     }
 
     async fn keep_alive(&self, peer: &mut Peer, reply: bool) -> Result<()> {
@@ -278,15 +294,16 @@ impl<'a> Stream<'a> {
                 else {
                     return Err(wrong());
                 };
+                // A position beyond what was sent is not believed.
+                let [written, flushed, applied] =
+                    [written, flushed, applied].map(|lsn| Lsn(lsn).min(self.sent));
                 self.sender.update(|status| {
-                    status.written = Lsn(written);
-                    status.flushed = Lsn(flushed);
-                    status.applied = Lsn(applied);
+                    status.written = written;
+                    status.flushed = flushed;
+                    status.applied = applied;
                     status.reply_time = Some(time as i64);
                 });
                 self.sender.confirm();
-                // A position beyond what was sent is not believed.
-                let flushed = Lsn(flushed).min(self.sent);
                 if let Some(slot) = &self.slot
                     && flushed > Lsn::ZERO
                 {
@@ -332,4 +349,10 @@ impl<'a> Stream<'a> {
         let message = format!("requested WAL segment {name} has already been removed");
         Error::new(state::UNDEFINED_FILE, message)
     }
+}
+
+fn timed_out() -> Error {
+    let message = "terminating walsender process due to replication timeout";
+    tracing::info!("{message}");
+    Error::new(state::CONNECTION_FAILURE, message)
 }
