@@ -155,6 +155,16 @@ fn the_log_comes_as_it_is_flushed() {
         sql.run("select state from pg_stat_replication").value(),
         "streaming"
     );
+    // What a client claims beyond what was sent is not believed.
+    let mut reply = vec![b'r'];
+    reply.extend_from_slice(&[0x7f; 24]);
+    reply.extend_from_slice(&[0; 9]);
+    client.send(&framed(b'd', &reply)).expect("sent");
+    let believed = "select count(*) from pg_stat_replication where flush_lsn <= sent_lsn";
+    let began = std::time::Instant::now();
+    while sql.run(believed).value() != "1" {
+        assert!(began.elapsed() < PATIENCE, "it is believed");
+    }
     // What says nothing that is known ends the stream, not the server.
     client.send(&framed(b'd', b"?nonsense")).expect("sent");
     copied(&mut client, Duration::from_millis(300));

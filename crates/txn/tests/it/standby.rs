@@ -167,6 +167,40 @@ fn a_standby_follows_over_crashes_and_takes_over() {
 }
 
 #[test]
+fn what_is_no_log_is_dropped_and_received_again() {
+    let disk = SimDisk::new();
+    run(async {
+        let (primary, _) = open(&disk);
+        let writer = session(&primary);
+        let table = Table::create(&primary, &writer).await;
+        primary.shutdown().expect("stopped");
+        drop((writer, table, primary));
+    });
+    // A standby on the same bytes as the primary that goes on.
+    let image = disk.crash_image(1);
+    run(async {
+        let (primary, _) = open(&disk);
+        let writer = session(&primary);
+        let mut follower = standby(&image);
+        let replayed = follower.replayed();
+        follower.append(replayed, &[0x41; 64]).expect("taken in");
+        let refused = follower.replay().expect_err("no record");
+        assert!(refused.message().contains("is no record"), "{refused}");
+        follower.close().expect("closed");
+        let mut follower = standby(&image);
+        assert_eq!(
+            (follower.received(), follower.replayed()),
+            (replayed, replayed)
+        );
+        let txn = writer.begin(Isolation::ReadCommitted);
+        Table::open(&primary).insert(&txn, 7, 1).await;
+        txn.commit(true).await.expect("committed");
+        follow(&primary, &mut follower);
+        assert_eq!(follower.replayed(), primary.wal().flushed());
+    });
+}
+
+#[test]
 fn bytes_that_come_elsewhere_are_refused() {
     let disk = SimDisk::new();
     let (primary, _) = open(&disk);
