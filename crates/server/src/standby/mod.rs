@@ -225,6 +225,8 @@ fn stream(config: &Config, target: &Target, standby: &mut Standby) -> Result<Opt
         taken: 0,
         reported: Instant::now(),
     };
+    // A primary whose commits wait for this standby knows it from here on.
+    stream.report(standby)?;
     loop {
         if let Some(ended) = asked(config) {
             standby.replay()?;

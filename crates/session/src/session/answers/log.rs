@@ -45,15 +45,6 @@ impl SessionHost<'_> {
                 });
                 return Some(dropped.map(|()| Datum::VOID).map_err(EvalStop::from));
             }
-            // Nothing is replayed while sessions are served.
-            "pg_last_wal_receive_lsn"
-            | "pg_last_wal_replay_lsn"
-            | "pg_last_xact_replay_timestamp" => Datum::Null,
-            "pg_promote"
-            | "pg_wal_replay_pause"
-            | "pg_wal_replay_resume"
-            | "pg_is_wal_replay_paused"
-            | "pg_get_wal_replay_pause_state" => return Some(Err(not_in_recovery().into())),
             _ => return None,
         }))
     }
@@ -103,10 +94,10 @@ impl SessionHost<'_> {
         Ok(self.session.engine.sys.create_restore_point(name))
     }
 
-    /// The file that a position lies in; one at a border lies in the file that ends there.
+    /// The file that a position lies in; one at a border lies in the file that begins there.
     fn segment_of(&self, lsn: Lsn) -> String {
         let config = self.session.engine.sys.wal().config();
-        let number = lsn.0.saturating_sub(1) / config.segment_size;
+        let number = lsn.0 / config.segment_size;
         segment_name(config.history.current(), number, config.segment_size)
     }
 
@@ -127,12 +118,4 @@ fn text(value: &Datum) -> &str {
 
 fn position(value: &Datum) -> Lsn {
     Lsn(wide_number(value.as_i64().unwrap_or_default()))
-}
-
-fn not_in_recovery() -> Error {
-    Error::new(
-        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "recovery is not in progress",
-    )
-    .hint("Recovery control functions can only be executed during recovery.")
 }

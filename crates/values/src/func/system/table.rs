@@ -213,15 +213,7 @@ host_functions! {
     2848 pg_switch_wal() -> PG_LSN volatile;
     3098 pg_create_restore_point(TEXT) -> PG_LSN volatile;
     2851 pg_walfile_name(PG_LSN) -> TEXT stable;
-    3820 pg_last_wal_receive_lsn() -> PG_LSN volatile;
-    3821 pg_last_wal_replay_lsn() -> PG_LSN volatile;
-    3830 pg_last_xact_replay_timestamp() -> TIMESTAMPTZ volatile;
-    3071 pg_wal_replay_pause() -> VOID volatile;
-    3072 pg_wal_replay_resume() -> VOID volatile;
-    3073 pg_is_wal_replay_paused() -> BOOL volatile;
-    1137 pg_get_wal_replay_pause_state() -> TEXT volatile;
     3780 pg_drop_replication_slot(NAME) -> VOID volatile;
-    3436 pg_promote(BOOL, INT4) -> BOOL volatile, defaults 2;
     3842 pg_relation_is_updatable(REGCLASS, BOOL) -> INT4 stable;
     3843 pg_column_is_updatable(REGCLASS, INT2, BOOL) -> BOOL stable;
     5066 pg_xact_status(XID8) -> TEXT volatile;
