@@ -53,7 +53,7 @@ impl Scene {
             ..TxnConfig::default()
         };
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-        let recovered = crate::recover::run(&shared, pool, wal, config).expect("it opens");
+        let recovered = crate::recover::run(&shared, pool, wal, config, None).expect("it opens");
         Scene {
             core: Arc::new(recovered.core),
             disk,
