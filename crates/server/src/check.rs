@@ -21,7 +21,7 @@ use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Xid};
 use throng_wal::WalConfig;
 
-use crate::{config, standby};
+use crate::config;
 
 /// Memory for applying the log.
 const POOL: usize = 64 << 20;
@@ -67,7 +67,7 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
             format!("{} is no data directory", args.data.display()),
         ));
     }
-    if args.data.join(standby::STANDBY).exists() {
+    if args.data.join(throng_session::STANDBY).exists() {
         // What is checked is recovered first, which a standby's log would not go on from.
         let message = format!("{} is a standby's data directory", args.data.display());
         return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)

@@ -21,12 +21,12 @@ use throng_values::settings::{Id, ServerSettings};
 use throng_wal::{TimelineId, parse_segment_name, segment_name, segment_path};
 
 /// A file in the data directory that asks the next start for a recovery from the archive.
-const SIGNAL: &str = "recovery.signal";
+pub const RECOVERY: &str = "recovery.signal";
 /// One that asks for a standby to begin a timeline of its own.
-const PROMOTION: &str = "promote.signal";
+pub const PROMOTE: &str = "promote.signal";
 /// What makes a directory a standby's, and what is left of that after a promotion.
-const STANDBY: &str = "standby.signal";
-const PROMOTED: &str = "promoted";
+pub const STANDBY: &str = "standby.signal";
+pub const PROMOTED: &str = "promoted";
 /// Where `restore_command` puts what it brings.
 const FETCHED: &str = "tmp/restored";
 /// A shell ends so where it does not find the command; signals come after. The archive is not there
@@ -123,7 +123,7 @@ fn run(data: &Path, command: &str) -> std::io::Result<ExitStatus> {
 /// # Errors
 /// F0000 for one without `restore_command`, 22023 for targets that are none, or several.
 pub(crate) fn recovery(data: &Path, settings: &ServerSettings) -> Result<Option<ArchiveRecovery>> {
-    if data.join(PROMOTION).exists() {
+    if data.join(PROMOTE).exists() {
         // What a standby has received is all there is.
         return Ok(Some(ArchiveRecovery {
             fetch: Box::new(|_| Ok(None)),
@@ -133,7 +133,7 @@ pub(crate) fn recovery(data: &Path, settings: &ServerSettings) -> Result<Option<
             },
         }));
     }
-    if !data.join(SIGNAL).exists() {
+    if !data.join(RECOVERY).exists() {
         return Ok(None);
     }
     let command = settings.text(Id::RestoreCommand).to_owned();
@@ -186,7 +186,7 @@ pub(crate) fn recovered(data: &Path) -> Result<()> {
         std::fs::rename(data.join(STANDBY), data.join(PROMOTED))?;
         std::fs::File::open(data)?.sync_all()?;
     }
-    for signal in [SIGNAL, PROMOTION] {
+    for signal in [RECOVERY, PROMOTE] {
         match std::fs::remove_file(data.join(signal)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
             _ => {}

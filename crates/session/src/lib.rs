@@ -22,7 +22,7 @@ pub mod replication;
 pub mod senders;
 mod session;
 
-pub use archive::adopt_streamed_log;
+pub use archive::{PROMOTE, PROMOTED, RECOVERY, STANDBY, adopt_streamed_log};
 pub use engine::{Engine, EngineConfig, GivenSettings, Passwords, RoleLogin};
 pub use session::{Login, Session, adopt, drop_leftovers};
 pub use throng_txn::Encryption;

@@ -59,20 +59,16 @@ impl Drop for WalSender {
 impl Engine {
     /// Clients that follow the log as it comes.
     fn standbys(&self) -> Vec<StandbyPosition> {
-        let sessions = self.sys.sessions();
         let senders = self.senders.list().into_iter();
         // Who says nothing of its disk cannot confirm anything.
         let streaming = senders.filter(|(_, status)| {
             status.state == SenderState::Streaming && status.flushed > Lsn::ZERO
         });
-        let positions = streaming.filter_map(|(pid, status)| {
-            let session = sessions.iter().find(|session| session.pid == pid)?;
-            Some(StandbyPosition {
-                name: session.info.application_name.clone(),
-                written: status.written,
-                flushed: status.flushed,
-                applied: status.applied,
-            })
+        let positions = streaming.map(|(_, status)| StandbyPosition {
+            name: status.name,
+            written: status.written,
+            flushed: status.flushed,
+            applied: status.applied,
         });
         positions.collect()
     }
@@ -170,6 +166,7 @@ impl Session {
         }
         let most = engine.number(Id::MaxWalSenders);
         let admission = engine.admit()?;
+        let name = login.application_name.clone();
         let session = Session::begun(engine.clone(), login, admission, WAL_SENDER)?;
         let pid = session.pid() as u32;
         let mut senders = engine.senders.lock();
@@ -179,7 +176,11 @@ impl Session {
             );
             return Err(Error::new(state::TOO_MANY_CONNECTIONS, message));
         }
-        senders.insert(pid, SenderStatus::default());
+        let status = SenderStatus {
+            name,
+            ..SenderStatus::default()
+        };
+        senders.insert(pid, status);
         drop(senders);
         Ok((session, WalSender { engine, pid }))
     }

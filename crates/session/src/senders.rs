@@ -10,6 +10,8 @@ use throng_types::Lsn;
 #[derive(Clone, Debug, Default)]
 pub struct SenderStatus {
     pub state: SenderState,
+    /// `application_name`, by which commits that wait know it.
+    pub name: String,
     pub sent: Lsn,
     pub written: Lsn,
     pub flushed: Lsn,

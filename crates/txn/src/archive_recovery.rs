@@ -105,7 +105,8 @@ impl RecoveryTarget {
         }
     }
 
-    /// A target that was given and not met is an error, but for moments after the log's last.
+    /// A target that was given and not met is an error. The earliest one is met by any backup that
+    /// is whole.
     pub(crate) fn must_be_met(&self) -> bool {
         matches!(self.stop, Some(ref stop) if *stop != RecoveryStop::Immediate)
     }
@@ -169,7 +170,7 @@ impl ArchiveRecovery {
     }
 
     fn fetch_history(&self, timeline: TimelineId) -> Result<Option<TimelineHistory>> {
-        let name = format!("{timeline}.history");
+        let name = timeline.history_name();
         let Some(bytes) = (self.fetch)(&name)? else {
             return Ok(None);
         };

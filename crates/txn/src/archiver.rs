@@ -103,7 +103,7 @@ impl Archiver {
         }
         Ok(Archiver {
             archive,
-            hold: wal.hold(from.max(wal.oldest()).min(current)),
+            hold: wal.hold(from.min(current)),
             timeline: Mutex::new(timeline),
             status: Mutex::default(),
             parker: Parker::new(),
@@ -163,7 +163,7 @@ impl Archiver {
         let from = self.hold.from();
         let archived = *self.timeline.lock();
         if archived < history.current() {
-            let name = history_name(history.current());
+            let name = history.current().history_name();
             return Some(Piece {
                 path: format!("wal/{name}"),
                 name,
@@ -240,15 +240,10 @@ pub(crate) fn hold(disk: &dyn Disk, wal: &Wal) -> Result<Option<WalHold>> {
 
 /// Writes the current timeline's history beside the log, from where it is archived.
 pub(crate) fn write_history(disk: &dyn Disk, history: &TimelineHistory) -> Result<()> {
-    let (name, temporary) = (history_name(history.current()), "history.new");
+    let (name, temporary) = (history.current().history_name(), "history.new");
     replace_file(disk, "wal", &name, temporary, history.to_text().as_bytes())?;
     disk.sync_dir("wal")?;
     Ok(())
-}
-
-/// A timeline's history, as a file in the log's directory and in an archive.
-fn history_name(timeline: TimelineId) -> String {
-    format!("{timeline}.history")
 }
 
 /// Nothing is archived any more.

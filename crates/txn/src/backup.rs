@@ -51,7 +51,7 @@ impl Backup {
         checkpointer: &Checkpointer,
         fast: bool,
     ) -> Result<Backup> {
-        let hold = core.wal.hold(checkpointer.completed().redo);
+        let hold = core.wal.hold(checkpointer.redo_point());
         checkpointer.wait(fast).await?;
         let control = checkpointer.completed();
         hold.advance(control.redo);

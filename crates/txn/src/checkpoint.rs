@@ -86,6 +86,11 @@ impl Checkpointer {
         self.completed.lock().identifier
     }
 
+    /// Where a start begins now.
+    pub(crate) fn redo_point(&self) -> Lsn {
+        self.completed.lock().redo
+    }
+
     /// What the control file says.
     pub(crate) fn completed(&self) -> Control {
         self.completed.lock().clone()

@@ -71,7 +71,7 @@ impl ReplicationSlots {
         };
         for name in names.into_iter().filter(|name| is_name(name)) {
             let (from, lost) = read(&**disk, &name)?;
-            let hold = (from != Lsn::ZERO && !lost).then(|| wal.hold(from.max(wal.oldest())));
+            let hold = (from != Lsn::ZERO && !lost).then(|| wal.hold(from));
             let slot = Slot {
                 temporary: false,
                 active_pid: None,
@@ -111,11 +111,7 @@ impl ReplicationSlots {
             return Err(Error::new(state::CONFIGURATION_LIMIT_EXCEEDED, message)
                 .hint("Free one or increase \"max_replication_slots\"."));
         }
-        let hold = reserve.map(|from| {
-            let hold = self.wal.hold(from);
-            hold.advance(self.wal.oldest());
-            hold
-        });
+        let hold = reserve.map(|from| self.wal.hold(from));
         let mut slot = Slot {
             temporary: temporary_of.is_some(),
             active_pid: temporary_of,

@@ -331,7 +331,7 @@ impl TxnSystem {
 
     /// The last checkpoint's redo point.
     pub fn redo_point(&self) -> Lsn {
-        self.checkpointer.completed().redo
+        self.checkpointer.redo_point()
     }
 
     /// The disk of the data directory.

@@ -52,7 +52,7 @@ use crate::snapshot::Snapshot;
 use crate::ssi::Member;
 use crate::status::Standing;
 use crate::timer::now_micros;
-use logged::Logged;
+use logged::{Logged, PIECE};
 
 /// What is done when the transaction, or the subtransaction it was said in, ends.
 enum Action {
@@ -754,8 +754,6 @@ impl Txn {
     /// The same, with the core given to others in between: thousands of files and locks take their
     /// time. Dropped meanwhile, it is done at once.
     pub async fn abort_in_turns(mut self) {
-        /// Files and locks between two turns: some hundred microseconds.
-        const PIECE: usize = 256;
         while !self.abort_some(PIECE) {
             tokio::task::yield_now().await;
         }

@@ -64,7 +64,8 @@ impl Lsn {
     pub fn from_halves(text: &str) -> Option<Lsn> {
         let (high, low) = text.split_once('/')?;
         let half = |digits: &str| {
-            let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+            let is_hex =
+                (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
             is_hex
                 .then(|| u32::from_str_radix(digits, 16).ok())
                 .flatten()

@@ -21,6 +21,11 @@ pub struct TimelineId(pub u32);
 impl TimelineId {
     pub const FIRST: TimelineId = TimelineId(1);
 
+    /// The file that has its history, beside the log and in an archive.
+    pub fn history_name(self) -> String {
+        format!("{self}.history")
+    }
+
     /// What the checksums of its records are combined with: another for each timeline, and 0 for
     /// the first, whose records are those of logs that knew no timelines.
     pub(crate) fn salt(self) -> u32 {

@@ -172,10 +172,11 @@ impl Wal {
         self.shared.timeline
     }
 
-    /// Keeps the log from `from` on, as long as the answer is there. Segments that are gone already
-    /// do not come back: [`oldest`](Self::oldest) tells what is left.
+    /// Keeps the log from `from` on, or what there is of it, as long as the answer is there.
     pub fn hold(&self, from: Lsn) -> WalHold {
-        WalHold::new(&self.retention, from)
+        let hold = WalHold::new(&self.retention, from);
+        hold.advance(self.oldest());
+        hold
     }
 
     /// Where the oldest segment begins that is still there.

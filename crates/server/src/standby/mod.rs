@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use throng_lab::load::url::Target;
 use throng_session::replication::{clock, open_standby};
+use throng_session::{PROMOTE, PROMOTED, STANDBY};
 use throng_txn::Standby;
 use throng_types::error::state;
 use throng_types::{Error, Lsn, Result};
@@ -32,13 +33,6 @@ use throng_wal::{TimelineHistory, TimelineId};
 use crate::config::Config;
 use client::{Message, Primary};
 use door::Door;
-
-/// Makes a directory a standby's.
-pub const STANDBY: &str = "standby.signal";
-/// Asks for a promotion.
-pub const PROMOTE: &str = "promote.signal";
-/// The directory was a standby's once.
-const PROMOTED: &str = "promoted";
 
 /// How long is waited for more of the log before it is looked at what else is asked for.
 const LOOK: Duration = Duration::from_millis(50);

@@ -6,11 +6,12 @@ use std::path::{Component, Path};
 use std::time::{Duration, Instant};
 
 use throng_lab::load::url::Target;
+use throng_session::STANDBY;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use super::client::{Message, Primary, refusal};
-use super::{LOOK, STANDBY, name, stop_was_asked};
+use super::{LOOK, name, stop_was_asked};
 use crate::config::Config;
 
 /// A primary that sends nothing of a copy for so long is lost.

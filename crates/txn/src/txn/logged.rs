@@ -6,6 +6,9 @@ use throng_types::Xid;
 use super::Txn;
 use crate::active::{Form, IdPurpose};
 
+/// Files and locks that are given back between two turns: some hundred microseconds.
+pub(super) const PIECE: usize = 256;
+
 /// A transaction whose commit record is in the log. Dropped, it is committed for all to see.
 pub(super) struct Logged {
     pub txn: Option<Txn>,
@@ -43,8 +46,6 @@ impl Logged {
     /// others in between: thousands of locks take their time. Dropped meanwhile, it is done at
     /// once.
     pub async fn end_in_turns(mut self) {
-        /// Locks between two turns: some hundred microseconds.
-        const PIECE: usize = 256;
         let Some(mut txn) = self.commit_for_all() else {
             return;
         };

@@ -5,7 +5,7 @@ use std::io::Write;
 use throng_types::error::state;
 pub use throng_types::lexical::is_space;
 use throng_types::numeric::ParseError;
-use throng_types::{Datum, Error, Numeric, Oid, Result, Tid, oid};
+use throng_types::{Datum, Error, Lsn, Numeric, Oid, Result, Tid, oid};
 
 /// The longest identifier, in bytes.
 pub const NAME_LIMIT: usize = 63;
@@ -659,16 +659,10 @@ pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
     if ty == oid::XID8 {
         return parse_as_c(text, ty).map(wide);
     }
-    let parsed = text.split_once('/').and_then(|(high, low)| {
-        let part = |s: &str| {
-            (1..=8)
-                .contains(&s.len())
-                .then(|| u32::from_str_radix(s, 16).ok())
-                .flatten()
-        };
-        Some(u64::from(part(high)?) << 32 | u64::from(part(low)?))
-    });
-    parsed.map(wide).ok_or_else(|| invalid_syntax(ty, text))
+    let parsed = Lsn::from_halves(text);
+    parsed
+        .map(|lsn| wide(lsn.0))
+        .ok_or_else(|| invalid_syntax(ty, text))
 }
 
 /// A position in the log or a transaction's id as a value: an integer in whose order they are.
@@ -682,8 +676,7 @@ pub fn wide_number(value: i64) -> u64 {
 }
 
 pub fn write_lsn(value: i64, out: &mut Vec<u8>) {
-    let position = wide_number(value);
-    out.extend_from_slice(format!("{:X}/{:X}", position >> 32, position as u32).as_bytes());
+    out.extend_from_slice(Lsn(wide_number(value)).to_halves().as_bytes());
 }
 
 pub fn parse_tid(text: &str) -> Result<Tid> {

@@ -93,7 +93,7 @@ pub fn timeline_history(peer: &mut Peer, engine: &Engine, timeline: TimelineId) 
             .then(|| TimelineHistory::new(leading, timeline))
             .flatten()
     };
-    let name = format!("{timeline}.history");
+    let name = timeline.history_name();
     let Some(history) = history.filter(|_| timeline != TimelineId::FIRST) else {
         let message = format!("could not open file \"wal/{name}\": No such file or directory");
         return Err(Error::new(state::UNDEFINED_FILE, message));

@@ -15,6 +15,7 @@ use throng_buffer::page_is_intact;
 use throng_exec::client::Client;
 use throng_session::replication::WalSender;
 use throng_session::senders::SenderState;
+use throng_session::{PROMOTE, PROMOTED, RECOVERY, STANDBY};
 use throng_txn::files_to_copy;
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
@@ -134,10 +135,10 @@ fn extras(directory: &Path) -> Result<Vec<String>> {
         "control.new",
         "archived",
         "archived.new",
-        "recovery.signal",
-        "standby.signal",
-        "promote.signal",
-        "promoted",
+        RECOVERY,
+        STANDBY,
+        PROMOTE,
+        PROMOTED,
         "disk-fault",
         "backup_manifest",
     ];

@@ -154,7 +154,8 @@ impl<'a> Stream<'a> {
                 }
                 if heard.elapsed() >= timeout / 2 && !asked {
                     asked = true;
-                    self.keep_alive(peer, true).await?;
+                    // Sent below, before the wait.
+                    self.put_keep_alive(peer, true);
                 }
             }
             // What is written while something else is waited for could be cut short.
@@ -237,15 +238,14 @@ impl<'a> Stream<'a> {
         (timeout > 0).then(|| Duration::from_millis(timeout as u64))
     }
 
-    async fn keep_alive(&self, peer: &mut Peer, reply: bool) -> Result<()> {
+    /// Writes how far the stream is; `reply`: the client is to say how far it is itself.
+    fn put_keep_alive(&self, peer: &mut Peer, reply: bool) {
         wire::message(&mut peer.output, b'd', |b| {
             b.push(b'k');
             b.extend_from_slice(&self.sent.0.to_be_bytes());
             b.extend_from_slice(&clock().to_be_bytes());
             b.push(reply.into());
         });
-        send(peer).await?;
-        Ok(())
     }
 
     /// The next message of the client that has been read; None: there is none.
@@ -270,12 +270,7 @@ impl<'a> Stream<'a> {
             }
         };
         if reply {
-            wire::message(&mut peer.output, b'd', |b| {
-                b.push(b'k');
-                b.extend_from_slice(&self.sent.0.to_be_bytes());
-                b.extend_from_slice(&clock().to_be_bytes());
-                b.push(0);
-            });
+            self.put_keep_alive(peer, false);
         }
         Ok(Some(said))
     }

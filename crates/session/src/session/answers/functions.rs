@@ -31,7 +31,7 @@ fn int(value: &Datum) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-fn text(value: &Datum) -> &str {
+pub(super) fn text(value: &Datum) -> &str {
     value.as_str().unwrap_or_default()
 }
 

@@ -10,6 +10,7 @@ use throng_values::settings::Id;
 use throng_wal::{MAX_RESTORE_POINT, segment_name};
 
 use super::eval_host::SessionHost;
+use super::functions::text;
 
 impl SessionHost<'_> {
     /// `None` for what is no function of the log.
@@ -110,10 +111,6 @@ impl SessionHost<'_> {
             )),
         }
     }
-}
-
-fn text(value: &Datum) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 fn position(value: &Datum) -> Lsn {

@@ -274,12 +274,11 @@ impl SystemState for SessionHost<'_> {
     fn wal_senders(&self) -> Vec<WalSenderInfo> {
         let position = |lsn: Lsn| (lsn != Lsn::ZERO).then_some(lsn);
         let wanted = self.session.engine.sys.synchronous_replication().standbys();
-        let sessions = self.session.engine.sys.sessions();
         let senders = self.session.engine.senders.list().into_iter();
         let senders = senders.map(|(pid, status)| {
-            let name = sessions.iter().find(|session| session.pid == pid);
-            let name = name.map_or("", |session| &session.info.application_name);
-            let priority = wanted.as_ref().map_or(0, |wanted| wanted.priority(name));
+            let priority = wanted
+                .as_ref()
+                .map_or(0, |wanted| wanted.priority(&status.name));
             (pid, status, priority)
         });
         let senders: Vec<_> = senders.collect();

@@ -329,10 +329,11 @@ impl Session {
         if let Err(e) = self.commit_notifications(&transaction.txn) {
             return self.committed(Err(e)).await;
         }
-        let sync = self.hot_settings().synchronous_commit;
+        let settings = self.hot_settings();
+        let (sync, standbys) = (settings.synchronous_commit, settings.waits_for_standbys);
         let committed = transaction.txn.commit(sync).await;
         if committed.is_ok()
-            && let Some(level) = self.hot_settings().waits_for_standbys
+            && let Some(level) = standbys
         {
             self.wait_for_standbys(level).await;
         }
