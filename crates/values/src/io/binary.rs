@@ -59,6 +59,7 @@ pub fn output_binary(
             v.root().write_text(out);
             ctx.format.charset.encode_from(start, out)?;
         }
+        Datum::Base(v) => (super::base::described(v.ty)?.send)(ctx, &v.bytes, out)?,
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
         Datum::TimeTz(v) => {
@@ -285,6 +286,11 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             }
             ctx.host.check_in_domain(ty, &value)?;
             value
+        }
+        _ if super::base::base_type(ty).is_some() => {
+            let base = super::base::described(ty)?;
+            let n = r.0.len();
+            Datum::base(ty, (base.receive)(ctx, r.bytes(n)?)?)
         }
         _ if made::is_enum(ty) => {
             let n = r.0.len();
