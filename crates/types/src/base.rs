@@ -6,7 +6,8 @@
 //!
 //! Bytes are canonical: two values that print alike have the same bytes.
 
-use crate::Oid;
+use crate::text_search::{query, vector};
+use crate::{Oid, oid};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -36,7 +37,16 @@ pub enum BaseOrder {
 }
 
 /// Every type of this kind.
-const BASE_TYPES: &[BaseType] = &[];
+const BASE_TYPES: &[BaseType] = &[
+    BaseType {
+        ty: oid::TSVECTOR,
+        order: BaseOrder::Form(vector::ordered_form),
+    },
+    BaseType {
+        ty: oid::TSQUERY,
+        order: BaseOrder::Form(query::ordered_form),
+    },
+];
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseType> {

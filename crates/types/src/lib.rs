@@ -24,6 +24,7 @@ pub mod row;
 pub mod shared;
 pub mod sqltype;
 pub mod stack;
+pub mod text_search;
 pub mod vocabulary;
 pub use base::BaseValue;
 pub use datum::{Array, Datum, Dim, EnumValue, Interval, Record, Text, TimeTz};

@@ -151,6 +151,10 @@ types! {
     ANYNONARRAY = 2776, "anynonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     UUID = 2950, "uuid", 16, false, b'b', b'U', false, UUID_ARRAY = 2951, b'c';
     PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
+    TSVECTOR = 3614, "tsvector", -1, false, b'b', b'U', false, TSVECTOR_ARRAY = 3643, b'i';
+    TSQUERY = 3615, "tsquery", -1, false, b'b', b'U', false, TSQUERY_ARRAY = 3645, b'i';
+    REGCONFIG = 3734, "regconfig", 4, true, b'b', b'N', false, REGCONFIG_ARRAY = 3735, b'i';
+    REGDICTIONARY = 3769, "regdictionary", 4, true, b'b', b'N', false, REGDICTIONARY_ARRAY = 3770, b'i';
     JSONB = 3802, "jsonb", -1, false, b'b', b'U', false, JSONB_ARRAY = 3807, b'i';
     ANYENUM = 3500, "anyenum", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     JSONPATH = 4072, "jsonpath", -1, false, b'b', b'U', false, JSONPATH_ARRAY = 4073, b'i';

@@ -61,6 +61,8 @@ pub enum ObjectKind {
     Namespace,
     Role,
     Collation,
+    TextSearchConfiguration,
+    TextSearchDictionary,
 }
 
 /// A column of a relation in a query.

@@ -16,4 +16,5 @@ pub mod inverted;
 pub mod io;
 mod regex;
 pub mod settings;
+pub mod text_search;
 pub mod zone;

@@ -116,7 +116,9 @@ impl Phys {
             | oid::REGTYPE
             | oid::REGNAMESPACE
             | oid::REGROLE
-            | oid::REGCOLLATION => Phys::Oid,
+            | oid::REGCOLLATION
+            | oid::REGCONFIG
+            | oid::REGDICTIONARY => Phys::Oid,
             _ if base_type(ty).is_some() => Phys::Base(ty),
             _ if made::is_enum(ty) => Phys::Enum(ty),
             _ if made::is_composite(ty) => Phys::Record,

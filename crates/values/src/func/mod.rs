@@ -30,6 +30,7 @@ pub mod system;
 pub mod testing;
 #[cfg(test)]
 mod testing_cases;
+pub mod text_search;
 mod time_series;
 mod to_char;
 mod window;
@@ -79,6 +80,15 @@ impl FunctionFamily {
 
 /// Every family.
 pub static FAMILIES: &[FunctionFamily] = &[
+    FunctionFamily {
+        functions: text_search::FUNCTIONS,
+        operators: text_search::OPERATORS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: text_search::SETS,
+        ..FunctionFamily::NONE
+    },
     FunctionFamily {
         operators: compare::table::OPERATORS,
         ..FunctionFamily::NONE

@@ -2,6 +2,7 @@
 //!
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
+use super::text_search;
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
 
@@ -26,7 +27,7 @@ pub struct Modifier {
 }
 
 /// Every type of this kind.
-static BASE_TYPES: &[&BaseInputOutput] = &[];
+static BASE_TYPES: &[&BaseInputOutput] = &[&text_search::TSVECTOR, &text_search::TSQUERY];
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseInputOutput> {

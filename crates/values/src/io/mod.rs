@@ -11,6 +11,7 @@ pub mod json;
 pub mod jsonpath;
 pub mod record;
 pub mod scalar;
+pub mod text_search;
 pub mod typmod;
 
 use crate::acl;
@@ -62,6 +63,8 @@ pub fn object_kind(ty: Oid) -> Option<ObjectKind> {
         oid::REGNAMESPACE => ObjectKind::Namespace,
         oid::REGROLE => ObjectKind::Role,
         oid::REGCOLLATION => ObjectKind::Collation,
+        oid::REGCONFIG => ObjectKind::TextSearchConfiguration,
+        oid::REGDICTIONARY => ObjectKind::TextSearchDictionary,
         _ => return None,
     })
 }
