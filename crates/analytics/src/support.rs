@@ -247,5 +247,7 @@ fn names_objects(ty: Oid) -> bool {
                 | oid::REGNAMESPACE
                 | oid::REGROLE
                 | oid::REGCOLLATION
+                | oid::REGCONFIG
+                | oid::REGDICTIONARY
         )
 }

@@ -34,6 +34,9 @@ const NULL_LAST: u8 = 0xff;
 const PLAIN: u8 = 0x40;
 const INTEGER_ZERO: u8 = 0x80;
 
+/// Bytes at the end of the key of a text.
+pub const TEXT_END: usize = 2;
+
 /// How a key column is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct KeyOrder {

@@ -29,6 +29,7 @@ pub mod sql_routine;
 mod statistic;
 #[cfg(test)]
 mod tests;
+mod text_search;
 pub mod trigger;
 mod types;
 pub mod user_routine;

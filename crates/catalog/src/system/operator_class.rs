@@ -62,6 +62,8 @@ classes! {
     10067 pg_lsn_ops in 3253 for PG_LSN default;
     10069 enum_ops in 3522 for ANYENUM default;
     10088 jsonb_ops in 4033 for JSONB default;
+    10071 tsvector_ops in 3626 for TSVECTOR default;
+    10074 tsquery_ops in 3683 for TSQUERY default;
     4217 text_pattern_ops in 2095 for TEXT;
     4218 varchar_pattern_ops in 2095 for TEXT;
     4219 bpchar_pattern_ops in 2097 for BPCHAR;
@@ -91,6 +93,8 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (2994, "record_ops"),
     (3253, "pg_lsn_ops"),
     (3522, "enum_ops"),
+    (3626, "tsvector_ops"),
+    (3683, "tsquery_ops"),
     (4033, "jsonb_ops"),
     (5067, "xid8_ops"),
 ];
@@ -169,6 +173,8 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (2994, oid::RECORD, oid::RECORD, 2987, "btrecordcmp"),
     (3253, oid::PG_LSN, oid::PG_LSN, 3251, "pg_lsn_cmp"),
     (3522, oid::ANYENUM, oid::ANYENUM, 3514, "enum_cmp"),
+    (3626, oid::TSVECTOR, oid::TSVECTOR, 3622, "tsvector_cmp"),
+    (3683, oid::TSQUERY, oid::TSQUERY, 3668, "tsquery_cmp"),
     (4033, oid::JSONB, oid::JSONB, 4044, "jsonb_cmp"),
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
@@ -204,7 +210,13 @@ pub(super) fn class_of(name: &str, ty: Oid) -> Oid {
 fn ordered_as(ty: Oid) -> Oid {
     match ty {
         oid::VARCHAR => oid::TEXT,
-        oid::REGPROC | oid::REGCLASS | oid::REGTYPE | oid::REGROLE | oid::REGNAMESPACE => oid::OID,
+        oid::REGPROC
+        | oid::REGCLASS
+        | oid::REGTYPE
+        | oid::REGROLE
+        | oid::REGNAMESPACE
+        | oid::REGCONFIG
+        | oid::REGDICTIONARY => oid::OID,
         _ if throng_types::sqltype::made::is_enum(ty) => oid::ANYENUM,
         _ if throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array()) => oid::ANYARRAY,
         other => other,

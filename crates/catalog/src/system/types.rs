@@ -93,6 +93,10 @@ forms! {
     3500: 3504 anyenum_in, 3505 anyenum_out;
     4089: 4084 regnamespacein, 4085 regnamespaceout, 4087 regnamespacerecv, 4088 regnamespacesend;
     4096: 4098 regrolein, 4092 regroleout, 4094 regrolerecv, 4095 regrolesend;
+    3614: 3610 tsvectorin, 3611 tsvectorout, 3639 tsvectorrecv, 3638 tsvectorsend;
+    3615: 3612 tsqueryin, 3613 tsqueryout, 3641 tsqueryrecv, 3640 tsquerysend;
+    3734: 3736 regconfigin, 3737 regconfigout, 3738 regconfigrecv, 3739 regconfigsend;
+    3769: 3771 regdictionaryin, 3772 regdictionaryout, 3773 regdictionaryrecv, 3774 regdictionarysend;
     4191: 4193 regcollationin, 4194 regcollationout, 4196 regcollationrecv, 4197 regcollationsend;
     5069: 5070 xid8in, 5081 xid8out, 5082 xid8recv, 5083 xid8send;
     5077: 5086 anycompatible_in, 5087 anycompatible_out;

@@ -127,10 +127,13 @@ impl TsQuery {
     }
     /// The same, with the places of their nodes.
     pub fn operands_with_places(&self) -> impl Iterator<Item = (u32, &Operand)> {
-        self.nodes.iter().enumerate().filter_map(|(at, node)| match node {
-            Node::Operand(operand) => Some((at as u32, operand)),
-            _ => None,
-        })
+        self.nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, node)| match node {
+                Node::Operand(operand) => Some((at as u32, operand)),
+                _ => None,
+            })
     }
     /// Takes back the nodes that came last.
     pub fn truncate(&mut self, len: usize) {

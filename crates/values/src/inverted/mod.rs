@@ -30,6 +30,7 @@
 mod array;
 mod jsonb;
 mod path;
+mod text_search;
 
 use std::ops::Bound;
 
@@ -74,7 +75,12 @@ pub struct Strategy {
 }
 
 /// Classes by name. Those of extensions stand here, too.
-pub static CLASSES: &[&OperatorClass] = &[&array::ARRAY_OPS, &jsonb::JSONB_OPS, &path::PATH_OPS];
+pub static CLASSES: &[&OperatorClass] = &[
+    &array::ARRAY_OPS,
+    &jsonb::JSONB_OPS,
+    &path::PATH_OPS,
+    &text_search::TSVECTOR_OPS,
+];
 
 /// The class of that name.
 pub fn class_named(name: &str) -> Option<&'static OperatorClass> {

@@ -337,9 +337,6 @@ inert! {
         "gin_fuzzy_search_limit" int(0, MAX, Unit::None), "0", User; "Client Connection Defaults / Other Defaults", "Sets the maximum allowed result for exact search by GIN."
         "gin_pending_list_limit" int(64, MAX, KB), "4096", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum size of the pending list for GIN index."
     }
-    free "there is no text search" {
-        "default_text_search_config" STRING, "pg_catalog.simple", User; "Client Connection Defaults / Locale and Formatting", "Sets default text search configuration."
-    }
     free "there is no XML" {
         "xmlbinary" Kind::Enum(&["base64", "hex"]), "base64", User; "Client Connection Defaults / Statement Behavior", "Sets how binary values are to be encoded in XML."
     }

@@ -197,6 +197,7 @@ registry! {
     StatementTimeout "statement_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed duration of any statement."
     SynchronizeSeqscans "synchronize_seqscans" Kind::Enum(&["off"]), "off", User; "Version and Platform Compatibility", "Lets sequential scans begin where others are. (told)"
     SynchronousCommit "synchronous_commit" Kind::Enum(&["local", "remote_write", "remote_apply", "on", "off"]), "on", User; "Write-Ahead Log / Settings", "Sets whether a commit waits until it is on disk."
+    TextSearchConfiguration "default_text_search_config" Kind::Text(super::value::text_search_configuration), "pg_catalog.english", User; "Client Connection Defaults / Locale and Formatting", "Sets default text search configuration."
     TimeZone "TimeZone" Kind::Text(super::value::time_zone), "GMT", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the time zone for displaying and interpreting time stamps."
     TrackWaits "track_waits" BOOL, "on", Sighup; "Statistics / Monitoring", "Collects what sessions wait for, for throng.waits."
     TransactionDeferrable "transaction_deferrable" BOOL, "off", User; "Client Connection Defaults / Statement Behavior", "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures."

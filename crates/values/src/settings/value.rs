@@ -343,6 +343,18 @@ pub fn date_style(text: &str, current: &str) -> Result<String, String> {
     Ok(format!("{}, {order}", style.unwrap_or(current_style)))
 }
 
+/// A configuration of text search by its name, qualified as `regconfig` shows it in no search path.
+pub fn text_search_configuration(text: &str) -> Result<String, String> {
+    let name = text
+        .strip_prefix("pg_catalog.")
+        .unwrap_or(text)
+        .trim_matches('"');
+    match crate::text_search::Configuration::by_name(name) {
+        Some(configuration) => Ok(format!("pg_catalog.{}", configuration.name)),
+        None => Err(String::new()),
+    }
+}
+
 /// A zone by its IANA name, hours east of Greenwich, an interval (`INTERVAL '05:30'`), or POSIX's
 /// form, whose sign goes the other way.
 pub fn time_zone(text: &str) -> Result<String, String> {

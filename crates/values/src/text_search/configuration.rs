@@ -29,24 +29,26 @@ const WITH_ENGLISH: &[&str] = &["hindi", "russian"];
 
 impl Configuration {
     pub fn all() -> impl Iterator<Item = Configuration> {
-        DICTIONARIES.iter().map(|dictionary| match dictionary.language {
-            None => Configuration {
-                oid: SIMPLE,
-                name: "simple",
-                words: dictionary,
-                ascii_words: dictionary,
-            },
-            Some(language) => Configuration {
-                // Each follows its stemmer.
-                oid: Oid(dictionary.oid.0 + 1),
-                name: language.name,
-                words: dictionary,
-                ascii_words: match WITH_ENGLISH.contains(&language.name) {
-                    true => Dictionary::by_name("english_stem").unwrap_or(dictionary),
-                    false => dictionary,
+        DICTIONARIES
+            .iter()
+            .map(|dictionary| match dictionary.language {
+                None => Configuration {
+                    oid: SIMPLE,
+                    name: "simple",
+                    words: dictionary,
+                    ascii_words: dictionary,
                 },
-            },
-        })
+                Some(language) => Configuration {
+                    // Each follows its stemmer.
+                    oid: Oid(dictionary.oid.0 + 1),
+                    name: language.name,
+                    words: dictionary,
+                    ascii_words: match WITH_ENGLISH.contains(&language.name) {
+                        true => Dictionary::by_name("english_stem").unwrap_or(dictionary),
+                        false => dictionary,
+                    },
+                },
+            })
     }
     pub fn by_oid(oid: Oid) -> Option<Configuration> {
         Configuration::all().find(|configuration| configuration.oid == oid)

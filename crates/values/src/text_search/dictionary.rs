@@ -96,7 +96,9 @@ static STOP_WORDS: LazyLock<Vec<StopWords>> = LazyLock::new(|| {
 
 fn stop_words(language: &str) -> Option<&'static HashSet<&'static str>> {
     let mut lists = STOP_WORDS.iter();
-    lists.find(|list| list.language == language).map(|list| &list.words)
+    lists
+        .find(|list| list.language == language)
+        .map(|list| &list.words)
 }
 
 impl Dictionary {
@@ -104,7 +106,9 @@ impl Dictionary {
         DICTIONARIES.iter().find(|dictionary| dictionary.oid == oid)
     }
     pub fn by_name(name: &str) -> Option<&'static Dictionary> {
-        DICTIONARIES.iter().find(|dictionary| dictionary.name == name)
+        DICTIONARIES
+            .iter()
+            .find(|dictionary| dictionary.name == name)
     }
     pub fn template(&self) -> Oid {
         match self.language {
@@ -129,10 +133,13 @@ impl Dictionary {
         if word.len() > LONGEST_STEMMED {
             return vec![word];
         }
-        if word.is_empty() || stop_words(language.name).is_some_and(|words| words.contains(&*word)) {
+        if word.is_empty() || stop_words(language.name).is_some_and(|words| words.contains(&*word))
+        {
             return Vec::new();
         }
-        let stem = Stemmer::create((language.algorithm)()).stem(&word).into_owned();
+        let stem = Stemmer::create((language.algorithm)())
+            .stem(&word)
+            .into_owned();
         vec![stem]
     }
 }

@@ -75,7 +75,12 @@ impl Words {
 
 /// PostgreSQL's NOTICE.
 fn too_long() -> Error {
-    Error::new(state::SUCCESSFUL_COMPLETION, "word is too long to be indexed")
-        .severity(Severity::Notice)
-        .detail(format!("Words longer than {MAX_LEXEME} characters are ignored."))
+    Error::new(
+        state::SUCCESSFUL_COMPLETION,
+        "word is too long to be indexed",
+    )
+    .severity(Severity::Notice)
+    .detail(format!(
+        "Words longer than {MAX_LEXEME} characters are ignored."
+    ))
 }

@@ -182,13 +182,18 @@ impl<'a> Parser<'a> {
         };
         let next = end + c.len_utf8();
         let longer = match c {
-            '.' => self.host(next, HostPart::FirstOfDomain).or_else(|| self.file_next(next)),
+            '.' => self
+                .host(next, HostPart::FirstOfDomain)
+                .or_else(|| self.file_next(next)),
             '-' => self
                 .host(next, HostPart::FirstOfName)
                 .or_else(|| self.hyphenated(next, AsciiHyphenated)),
             '_' => self.host(next, HostPart::FirstOfName),
             '@' => self.email(next),
-            ':' => self.after(next, '/').and_then(|at| self.after(at, '/')).map(|end| (Protocol, end)),
+            ':' => self
+                .after(next, '/')
+                .and_then(|at| self.after(at, '/'))
+                .map(|end| (Protocol, end)),
             '/' => self.file_first(next),
             _ if is_digit(c) => self.host(next, HostPart::Name),
             _ => None,
@@ -241,7 +246,10 @@ impl<'a> Parser<'a> {
             at = digits + c.map_or(0, char::len_utf8);
             if kind == AsciiHyphenated {
                 at = self.end_of(at, is_ascii_letter);
-                if self.char_at(at).is_some_and(|c| is_letter(c) && !is_digit(c) || is_combining(c)) {
+                if self
+                    .char_at(at)
+                    .is_some_and(|c| is_letter(c) && !is_digit(c) || is_combining(c))
+                {
                     kind = Hyphenated;
                 }
             }
@@ -309,7 +317,9 @@ impl<'a> Parser<'a> {
                 .or_else(|| self.fraction(next, false)),
             '-' | '_' => self.host(next, HostPart::FirstOfName),
             '/' => self.file_first(next),
-            'e' | 'E' => self.exponent(next).or_else(|| self.host(next, HostPart::Name)),
+            'e' | 'E' => self
+                .exponent(next)
+                .or_else(|| self.host(next, HostPart::Name)),
             _ if is_ascii_letter(c) => self.host(next, HostPart::Name),
             _ => None,
         };
@@ -375,11 +385,17 @@ impl<'a> Parser<'a> {
         loop {
             let c = self.char_at(at);
             let step = match (part, c) {
-                (HostPart::FirstOfDomain, Some(c)) if is_ascii_letter(c) => HostPart::SecondOfDomain,
-                (HostPart::FirstOfDomain | HostPart::FirstOfName, Some(c)) if is_digit(c) => HostPart::Name,
+                (HostPart::FirstOfDomain, Some(c)) if is_ascii_letter(c) => {
+                    HostPart::SecondOfDomain
+                }
+                (HostPart::FirstOfDomain | HostPart::FirstOfName, Some(c)) if is_digit(c) => {
+                    HostPart::Name
+                }
                 (HostPart::FirstOfName, Some(c)) if is_ascii_letter(c) => HostPart::Name,
                 (HostPart::FirstOfDomain | HostPart::FirstOfName, _) => return found,
-                (HostPart::SecondOfDomain | HostPart::Domain, Some(c)) if is_ascii_letter(c) => HostPart::Domain,
+                (HostPart::SecondOfDomain | HostPart::Domain, Some(c)) if is_ascii_letter(c) => {
+                    HostPart::Domain
+                }
                 (HostPart::Name, Some(c)) if is_ascii_letter(c) => HostPart::Name,
                 (_, Some(c)) if is_digit(c) => HostPart::Name,
                 (_, c) => {
@@ -390,8 +406,12 @@ impl<'a> Parser<'a> {
                         Some('.') => HostPart::FirstOfDomain,
                         Some('-' | '_') => HostPart::FirstOfName,
                         Some('@') => return self.email(at + 1).or(found),
-                        Some(':') if part == HostPart::Domain => return self.port(at + 1).or(found),
-                        Some('/') if part == HostPart::Domain => return self.with_path(at).or(found),
+                        Some(':') if part == HostPart::Domain => {
+                            return self.port(at + 1).or(found);
+                        }
+                        Some('/') if part == HostPart::Domain => {
+                            return self.with_path(at).or(found);
+                        }
                         _ => return found,
                     }
                 }

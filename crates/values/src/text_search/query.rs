@@ -360,13 +360,15 @@ impl Reader<'_> {
         self.rest = &self.rest[bytes..];
     }
     fn skip_blanks(&mut self) {
-        self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+        self.rest = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
     }
 
     /// A word, quoted or not.
     fn operand(&mut self) -> Result<String> {
-        let (operand, rest) = super::query::operand(self.rest, true)
-            .ok_or_else(|| self.syntax_error())?;
+        let (operand, rest) =
+            super::query::operand(self.rest, true).ok_or_else(|| self.syntax_error())?;
         if operand.is_empty() {
             return Err(self.error("no operand in tsquery"));
         }
@@ -482,7 +484,9 @@ pub fn parse_web_search(text: &str, operands: &mut dyn Operands) -> Result<Query
                 phrase.split_once('"').unwrap_or((phrase, ""))
             }
             c if c.is_alphanumeric() || !c.is_ascii() && !c.is_whitespace() || c == '_' => {
-                let end = rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| c.is_whitespace() || c == '"')
+                    .unwrap_or(rest.len());
                 rest.split_at(end)
             }
             c => {

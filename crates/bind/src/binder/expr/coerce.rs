@@ -36,11 +36,9 @@ const NOT_YET: &[&str] = &[
     "polygon",
     "timetz",
     "tsmultirange",
-    "tsquery",
     "tsrange",
     "tstzmultirange",
     "tstzrange",
-    "tsvector",
     "txid_snapshot",
     "varbit",
     "xml",
@@ -283,7 +281,9 @@ impl Binder<'_> {
             | oid::REGOPERATOR
             | oid::REGROLE
             | oid::REGNAMESPACE
-            | oid::REGCOLLATION => self.explicit_cast(arg, SqlType::TEXT, pos),
+            | oid::REGCOLLATION
+            | oid::REGCONFIG
+            | oid::REGDICTIONARY => self.explicit_cast(arg, SqlType::TEXT, pos),
             _ => Ok(arg),
         };
         args.into_iter().map(name).collect()

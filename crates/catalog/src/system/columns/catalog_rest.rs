@@ -98,17 +98,17 @@ relations! {
         tgconstraint: OID, tgdeferrable: BOOL, tginitdeferred: BOOL, tgnargs: INT2,
         tgattr: INT2VECTOR, tgargs: BYTEA, tgqual: PG_NODE_TREE, tgoldtable: NAME, tgnewtable: NAME,
     }
-    3602 pg_ts_config { oid: OID, cfgname: NAME, cfgnamespace: OID, cfgowner: OID, cfgparser: OID }
-    3603 pg_ts_config_map { mapcfg: OID, maptokentype: INT4, mapseqno: INT4, mapdict: OID }
-    3600 pg_ts_dict {
+    3602 pg_ts_config in text_search { oid: OID, cfgname: NAME, cfgnamespace: OID, cfgowner: OID, cfgparser: OID }
+    3603 pg_ts_config_map in text_search { mapcfg: OID, maptokentype: INT4, mapseqno: INT4, mapdict: OID }
+    3600 pg_ts_dict in text_search {
         oid: OID, dictname: NAME, dictnamespace: OID, dictowner: OID, dicttemplate: OID,
         dictinitoption: TEXT,
     }
-    3601 pg_ts_parser {
+    3601 pg_ts_parser in text_search {
         oid: OID, prsname: NAME, prsnamespace: OID, prsstart: REGPROC, prstoken: REGPROC,
         prsend: REGPROC, prsheadline: REGPROC, prslextype: REGPROC,
     }
-    3764 pg_ts_template {
+    3764 pg_ts_template in text_search {
         oid: OID, tmplname: NAME, tmplnamespace: OID, tmplinit: REGPROC, tmpllexize: REGPROC,
     }
     1247 pg_type in types {

@@ -17,6 +17,7 @@ use throng_values::func::{
 };
 use throng_values::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_values::settings::{Id, Scope, SessionSettings};
+use throng_values::text_search::{Configuration, Dictionary};
 
 use crate::session::Session;
 
@@ -306,6 +307,17 @@ impl<'a> SessionHost<'a> {
 /// The collations there are.
 const COLLATIONS: [(&str, u32); 3] = [("default", 100), ("C", 950), ("POSIX", 951)];
 
+/// An object of text search by its name, which may be qualified.
+fn text_search_object(name: &str, kind: &str, find: impl Fn(&str) -> Option<Oid>) -> Result<Oid> {
+    let written = parse_name(name)?;
+    let here = written.schema().is_none_or(|schema| schema == "pg_catalog");
+    let found = if here { find(written.last()) } else { None };
+    found.ok_or_else(|| {
+        let message = format!("text search {kind} \"{written}\" does not exist");
+        Error::new(state::UNDEFINED_OBJECT, message)
+    })
+}
+
 /// `integer,text` as `regprocedure` lists arguments.
 fn type_list(types: &[Oid]) -> String {
     let names: Vec<String> = types
@@ -440,6 +452,14 @@ impl EvalHost for SessionHost<'_> {
                 };
                 found.map(|(_, oid)| Oid(*oid)).ok_or_else(missing)?
             }
+            ObjectKind::TextSearchConfiguration => {
+                let find = |name: &str| Configuration::by_name(name).map(|c| c.oid);
+                text_search_object(name, "configuration", find)?
+            }
+            ObjectKind::TextSearchDictionary => {
+                let find = |name: &str| Dictionary::by_name(name).map(|d| d.oid);
+                text_search_object(name, "dictionary", find)?
+            }
         })
     }
 
@@ -494,6 +514,12 @@ impl EvalHost for SessionHost<'_> {
                 .iter()
                 .find(|(_, oid)| Oid(*oid) == object)
                 .map(|(name, _)| quote_ident(name)),
+            ObjectKind::TextSearchConfiguration => {
+                Configuration::by_oid(object).map(|c| quote_ident(c.name))
+            }
+            ObjectKind::TextSearchDictionary => {
+                Dictionary::by_oid(object).map(|d| quote_ident(d.name))
+            }
         }
     }
 

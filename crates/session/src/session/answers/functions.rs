@@ -19,6 +19,8 @@ use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
 use throng_values::io::scalar::wide_number;
 use throng_values::settings::SERVER_VERSION;
+use throng_values::text_search::configuration::{Configuration, DEFAULT_PARSER};
+use throng_values::text_search::dictionary::{Dictionary, SIMPLE_TEMPLATE, SNOWBALL_TEMPLATE};
 
 use crate::database::Database;
 use crate::session::answers::eval_host::SessionHost;
@@ -358,7 +360,11 @@ impl SessionHost<'_> {
             "pg_opclass_is_visible" => operator_class::is_class(object),
             "pg_opfamily_is_visible" => operator_class::is_family(object),
             "pg_collation_is_visible" => self.object_name(ObjectKind::Collation, object).is_some(),
-            // There are no conversions, and nothing for searching texts.
+            "pg_ts_config_is_visible" => Configuration::by_oid(object).is_some(),
+            "pg_ts_dict_is_visible" => Dictionary::by_oid(object).is_some(),
+            "pg_ts_parser_is_visible" => object == DEFAULT_PARSER,
+            "pg_ts_template_is_visible" => [SIMPLE_TEMPLATE, SNOWBALL_TEMPLATE].contains(&object),
+            // There are no conversions.
             _ => false,
         }
     }

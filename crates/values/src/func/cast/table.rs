@@ -61,6 +61,8 @@ casts! {
     INT8 REGTYPE implicit 1287 to_oid;
     INT8 REGNAMESPACE implicit 1287 to_oid;
     INT8 REGROLE implicit 1287 to_oid;
+    INT8 REGDICTIONARY implicit 1287 to_oid;
+    INT8 REGCONFIG implicit 1287 to_oid;
     INT2 BYTEA explicit 6367 int_bytea;
     INT2 INT8 implicit 754 to_int8;
     INT2 INT4 implicit 313 to_int4;
@@ -76,6 +78,8 @@ casts! {
     INT2 REGTYPE implicit 313 to_oid;
     INT2 REGNAMESPACE implicit 313 to_oid;
     INT2 REGROLE implicit 313 to_oid;
+    INT2 REGDICTIONARY implicit 313 to_oid;
+    INT2 REGCONFIG implicit 313 to_oid;
     INT4 BOOL explicit 2557 int4_bool;
     INT4 BYTEA explicit 6368 int_bytea;
     INT4 CHAR explicit 78 i4tochar;
@@ -93,6 +97,8 @@ casts! {
     INT4 REGTYPE implicit 0 binary;
     INT4 REGNAMESPACE implicit 0 binary;
     INT4 REGROLE implicit 0 binary;
+    INT4 REGDICTIONARY implicit 0 binary;
+    INT4 REGCONFIG implicit 0 binary;
     REGPROC INT8 assignment 1288 to_int8;
     REGPROC INT4 assignment 0 binary;
     REGPROC OID implicit 0 binary;
@@ -112,6 +118,8 @@ casts! {
     OID REGTYPE implicit 0 binary;
     OID REGNAMESPACE implicit 0 binary;
     OID REGROLE implicit 0 binary;
+    OID REGDICTIONARY implicit 0 binary;
+    OID REGCONFIG implicit 0 binary;
     FLOAT4 INT8 assignment 653 float_int8;
     FLOAT4 INT2 assignment 238 float_int2;
     FLOAT4 INT4 assignment 319 float_int4;
@@ -171,6 +179,12 @@ casts! {
     REGNAMESPACE INT4 assignment 0 binary;
     REGNAMESPACE OID implicit 0 binary;
     REGROLE INT8 assignment 1288 to_int8;
+    REGDICTIONARY INT8 assignment 1288 to_int8;
+    REGDICTIONARY INT4 assignment 0 binary;
+    REGDICTIONARY OID implicit 0 binary;
+    REGCONFIG INT8 assignment 1288 to_int8;
+    REGCONFIG INT4 assignment 0 binary;
+    REGCONFIG OID implicit 0 binary;
     REGROLE INT4 assignment 0 binary;
     REGROLE OID implicit 0 binary;
     XID8 XID explicit 5071 xid8toxid;

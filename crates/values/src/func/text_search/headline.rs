@@ -156,7 +156,10 @@ struct Piece<'a> {
 impl Piece<'_> {
     /// Parts of it come after it.
     fn is_whole(&self) -> bool {
-        matches!(self.kind, Url | NumHyphenated | AsciiHyphenated | Hyphenated)
+        matches!(
+            self.kind,
+            Url | NumHyphenated | AsciiHyphenated | Hyphenated
+        )
     }
     fn is_word(&self) -> bool {
         !matches!(self.kind, Blank | Tag) && !self.is_whole()
@@ -184,12 +187,13 @@ fn pieces<'a>(by: &Configuration, query: &TsQuery, text: &'a str) -> Result<Vec<
         if let Some(dictionary) = by.dictionary(token.kind) {
             place += 1;
             for lexeme in dictionary.lexize(word) {
-                let same = query.operands_with_places().filter(|(_, operand)| {
-                    match operand.prefix {
-                        true => lexeme.starts_with(&operand.lexeme),
-                        false => lexeme == operand.lexeme,
-                    }
-                });
+                let same =
+                    query
+                        .operands_with_places()
+                        .filter(|(_, operand)| match operand.prefix {
+                            true => lexeme.starts_with(&operand.lexeme),
+                            false => lexeme == operand.lexeme,
+                        });
                 operands.extend(same.map(|(at, _)| at));
             }
         }
@@ -210,7 +214,9 @@ struct Found<'a, 'b>(&'a [Piece<'b>]);
 
 impl Document for Found<'_, '_> {
     fn holds(&mut self, _: &Operand, nth: u32) -> Result<Answer> {
-        Ok(Answer::from(self.0.iter().any(|piece| piece.operands.contains(&nth))))
+        Ok(Answer::from(
+            self.0.iter().any(|piece| piece.operands.contains(&nth)),
+        ))
     }
     fn places(&mut self, _: &Operand, nth: u32, at: &mut Vec<i32>) -> Result<Answer> {
         let found = self.0.iter().filter(|piece| piece.operands.contains(&nth));
@@ -251,9 +257,8 @@ impl Covers<'_> {
             let first = first.max(self.next);
             self.next = first + 1;
             let range = (first, last);
-            let within = |piece: &Piece<'_>| {
-                piece.is_found() && (range.0..=range.1).contains(&piece.place)
-            };
+            let within =
+                |piece: &Piece<'_>| piece.is_found() && (range.0..=range.1).contains(&piece.place);
             let begin = pieces.iter().position(within);
             let end = pieces.iter().rposition(within);
             if let (Some(begin), Some(end)) = (begin, end) {
@@ -398,8 +403,8 @@ impl Headline<'_, '_> {
             let mut best: Option<usize> = None;
             let (mut most, mut fewest) = (0, usize::MAX);
             for (at, fragment) in fragments.iter().enumerate() {
-                let better = fragment.found > most
-                    || fragment.found == most && fragment.words < fewest;
+                let better =
+                    fragment.found > most || fragment.found == most && fragment.words < fewest;
                 if !fragment.excluded && better {
                     (most, fewest, best) = (fragment.found, fragment.words, Some(at));
                 }
@@ -561,10 +566,7 @@ struct Request {
     options: Options,
 }
 
-fn request<'a>(
-    ctx: &EvalContext<'_>,
-    args: &'a [Datum],
-) -> Result<(Request, &'a Datum), EvalStop> {
+fn request<'a>(ctx: &EvalContext<'_>, args: &'a [Datum]) -> Result<(Request, &'a Datum), EvalStop> {
     let (by, args) = with_configuration(ctx, args)?;
     let options = args.get(2).map_or("", text);
     let request = Request {

@@ -77,7 +77,9 @@ impl Searched {
     fn told(filter: &Datum) -> Result<Searched> {
         let wrong = |message: &str| Error::new(state::INVALID_PARAMETER_VALUE, message);
         let Datum::Jsonb(filter) = filter else {
-            return Err(wrong("wrong flag type, only arrays and scalars are allowed"));
+            return Err(wrong(
+                "wrong flag type, only arrays and scalars are allowed",
+            ));
         };
         let mut searched = Searched::default();
         const HINT: &str = "Possible values are: \"string\", \"numeric\", \"boolean\", \"key\", \
@@ -102,7 +104,9 @@ impl Searched {
         match filter.root().view() {
             View::Array(items) => items.iter().try_for_each(|item| take(item.view()))?,
             View::Object(_) => {
-                return Err(wrong("wrong flag type, only arrays and scalars are allowed"));
+                return Err(wrong(
+                    "wrong flag type, only arrays and scalars are allowed",
+                ));
             }
             scalar => take(scalar)?,
         }
@@ -172,12 +176,7 @@ pub fn to_query(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     finished(ctx, parse(written, &mut operands)?, Some(written))
 }
 
-fn plain(
-    ctx: &EvalContext<'_>,
-    by: &Configuration,
-    text: &str,
-    joined_by: Operator,
-) -> EvalResult {
+fn plain(ctx: &EvalContext<'_>, by: &Configuration, text: &str, joined_by: Operator) -> EvalResult {
     let mut operands = Lexemes {
         ctx,
         configuration: by,

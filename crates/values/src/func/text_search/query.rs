@@ -9,11 +9,19 @@ use throng_types::text_search::{Node, TsQuery};
 use throng_types::{Datum, Result, stack};
 
 pub fn and(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(from_query(&TsQuery::joined(&query(&args[0]), &query(&args[1]), Node::And)))
+    Ok(from_query(&TsQuery::joined(
+        &query(&args[0]),
+        &query(&args[1]),
+        Node::And,
+    )))
 }
 
 pub fn or(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(from_query(&TsQuery::joined(&query(&args[0]), &query(&args[1]), Node::Or)))
+    Ok(from_query(&TsQuery::joined(
+        &query(&args[0]),
+        &query(&args[1]),
+        Node::Or,
+    )))
 }
 
 pub fn not(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -33,7 +41,11 @@ pub fn phrase(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         _ => 1,
     };
     let join = |left, right| Node::Phrase(left, right, distance);
-    Ok(from_query(&TsQuery::joined(&query(&args[0]), &query(&args[1]), join)))
+    Ok(from_query(&TsQuery::joined(
+        &query(&args[0]),
+        &query(&args[1]),
+        join,
+    )))
 }
 
 pub fn node_count(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -88,7 +100,8 @@ fn without_negations(from: &TsQuery, at: u32, to: &mut TsQuery) -> Result<Option
 /// Whether each lexeme of one query is in the other.
 fn contains_all(whole: &TsQuery, part: &TsQuery) -> bool {
     let there: BTreeSet<&str> = whole.operands().map(|o| o.lexeme.as_str()).collect();
-    part.operands().all(|operand| there.contains(operand.lexeme.as_str()))
+    part.operands()
+        .all(|operand| there.contains(operand.lexeme.as_str()))
 }
 
 pub fn contains(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

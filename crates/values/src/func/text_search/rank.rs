@@ -147,9 +147,9 @@ fn rank_of_all(args: &Arguments<'_>) -> Result<f32> {
                             apart = i32::from(MAX_PLACE) + 1;
                         }
                         let weight = |p: &Position| args.weights[usize::from(p.weight())];
-                        let both = libm::sqrt(f64::from(
-                            weight(a) * weight(b) * word_distance(apart),
-                        )) as f32;
+                        let both =
+                            libm::sqrt(f64::from(weight(a) * weight(b) * word_distance(apart)))
+                                as f32;
                         rank = match rank < 0.0 {
                             true => both,
                             false => 1.0 - (1.0 - rank) * (1.0 - both),
@@ -297,9 +297,8 @@ impl Document for Seen {
 
 /// The shortest stretch of the stands from `from` on that answers the query.
 fn cover(query: &TsQuery, stands: &[Stand], from: usize) -> Result<Option<(usize, usize)>> {
-    let answered = |seen: &mut Seen| -> Result<bool> {
-        Ok(search(query, seen, Unknown::IsNo)? != Answer::No)
-    };
+    let answered =
+        |seen: &mut Seen| -> Result<bool> { Ok(search(query, seen, Unknown::IsNo)? != Answer::No) };
     let mut from = from;
     while from < stands.len() {
         interrupt::poll()?;

@@ -20,9 +20,11 @@ fn tree(query: &TsQuery, at: u32) -> Result<Tree> {
     Ok(match *query.node(at) {
         Node::Operand(ref o) => Tree::Operand(o.lexeme.clone(), o.weights, o.prefix),
         Node::Not(a) => Tree::Not(Box::new(tree(query, a)?)),
-        Node::Phrase(a, b, distance) => {
-            Tree::Phrase(Box::new(tree(query, a)?), Box::new(tree(query, b)?), distance)
-        }
+        Node::Phrase(a, b, distance) => Tree::Phrase(
+            Box::new(tree(query, a)?),
+            Box::new(tree(query, b)?),
+            distance,
+        ),
         Node::And(a, b) => {
             let mut all = Vec::new();
             for side in [a, b] {
@@ -64,12 +66,10 @@ fn replaced(whole: Tree, part: &Tree, by: Option<&Tree>) -> Result<Option<Tree>>
         Tree::And(all) => joined(within(all, part, by, true)?, true),
         Tree::Or(all) => joined(within(all, part, by, false)?, false),
         Tree::Not(a) => replaced(*a, part, by)?.map(|a| Tree::Not(Box::new(a))),
-        Tree::Phrase(a, b, distance) => {
-            match (replaced(*a, part, by)?, replaced(*b, part, by)?) {
-                (Some(a), Some(b)) => Some(Tree::Phrase(Box::new(a), Box::new(b), distance)),
-                (one, other) => one.or(other),
-            }
-        }
+        Tree::Phrase(a, b, distance) => match (replaced(*a, part, by)?, replaced(*b, part, by)?) {
+            (Some(a), Some(b)) => Some(Tree::Phrase(Box::new(a), Box::new(b), distance)),
+            (one, other) => one.or(other),
+        },
         operand => Some(operand),
     })
 }
@@ -126,13 +126,13 @@ fn write(tree: &Tree, query: &mut TsQuery) -> Result<u32> {
         Ok(last.unwrap_or(0))
     };
     match tree {
-        Tree::Operand(lexeme, weights, prefix) => {
-            Ok(query.push(Node::Operand(throng_types::text_search::Operand {
+        Tree::Operand(lexeme, weights, prefix) => Ok(query.push(Node::Operand(
+            throng_types::text_search::Operand {
                 lexeme: lexeme.clone(),
                 weights: *weights,
                 prefix: *prefix,
-            })))
-        }
+            },
+        ))),
         Tree::Not(a) => {
             let a = write(a, query)?;
             Ok(query.push(Node::Not(a)))

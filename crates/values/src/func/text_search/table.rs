@@ -3,8 +3,8 @@
 use super::super::compare::any;
 use super::super::{Function, Operator, Strategy};
 use super::{headline, parse, query, rank, rewrite, vector};
-use throng_types::oid::*;
 use throng_types::Oid;
+use throng_types::oid::*;
 
 /// One row a function: oid, name, arguments, result, what computes it, and how it differs from a
 /// strict and immutable one.

@@ -81,10 +81,14 @@ pub fn set_weight(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         of.sort_unstable();
     }
     rebuilt(vector(&args[0]), |entry| {
-        let changes = of.as_ref().is_none_or(|of| of.binary_search(&entry.text).is_ok());
+        let changes = of
+            .as_ref()
+            .is_none_or(|of| of.binary_search(&entry.text).is_ok());
         let positions = entry.positions();
         Some(match changes {
-            true => positions.map(|position| position.with_weight(weight)).collect(),
+            true => positions
+                .map(|position| position.with_weight(weight))
+                .collect(),
             false => positions.collect(),
         })
     })
@@ -116,7 +120,9 @@ pub fn filter(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     rebuilt(vector(&args[0]), |entry| {
         let positions = entry.positions();
-        let left: Vec<Position> = positions.filter(|p| wanted & 1 << p.weight() != 0).collect();
+        let left: Vec<Position> = positions
+            .filter(|p| wanted & 1 << p.weight() != 0)
+            .collect();
         (!left.is_empty()).then_some(left)
     })
 }
@@ -146,7 +152,9 @@ pub fn from_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 /// The second vector's places come after the first one's.
 pub fn concat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (first, second) = (vector(&args[0]), vector(&args[1]));
-    let places = first.iter().filter_map(|entry| entry.positions().next_back());
+    let places = first
+        .iter()
+        .filter_map(|entry| entry.positions().next_back());
     let last = places.map(Position::place).max().unwrap_or(0);
     let mut builder = TsVectorBuilder::default();
     for entry in first.iter() {
