@@ -445,6 +445,7 @@ pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         rows.push(row![builtin::PUBLIC, class::NAMESPACE, 0, standard]);
     }
     let built_in = super::extension::descriptions().into_iter();
+    let built_in = built_in.chain(super::text_search::descriptions());
     let replaced = |row: &[Datum]| rows.iter().any(|r| r[..2] == row[..2]);
     let built_in: Rows = built_in.filter(|row| !replaced(row)).collect();
     rows.extend(built_in);

@@ -56,10 +56,14 @@ impl PendingNotices {
 }
 
 impl Session {
-    /// A function warns.
+    /// A function warns, or notices something.
     pub(crate) fn warn(&self, warning: Error) {
         // Past what may be told in one go the rest is not.
-        let _ = self.tell(warning.severity(Severity::Warning));
+        let warning = match warning.fields().severity {
+            Severity::Notice => warning,
+            _ => warning.severity(Severity::Warning),
+        };
+        let _ = self.tell(warning);
     }
 
     /// Has the client be told something as soon as the statement waits, gives a row or ends; 54000

@@ -44,7 +44,10 @@ fn vector_input(text: &str) -> Result<Vec<u8>> {
         }
         let (lexeme, after) = operand(rest, false)
             .filter(|(lexeme, _)| !lexeme.is_empty())
-            .ok_or_else(|| vector_error("syntax error in tsvector", text))?;
+            .ok_or_else(|| match rest.ends_with('\\') {
+                true => vector_error("there is no escaped character", text),
+                false => vector_error("syntax error in tsvector", text),
+            })?;
         if lexeme.len() >= MAX_LEXEME {
             let (len, most) = (lexeme.len(), MAX_LEXEME - 1);
             let message = format!("word is too long ({len} bytes, max {most} bytes)");

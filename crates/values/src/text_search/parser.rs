@@ -11,6 +11,7 @@
 use super::token::TokenKind::{self, *};
 use std::ops::Range;
 use throng_types::{Result, interrupt};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 /// A piece of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ fn is_ascii_letter(c: char) -> bool {
 }
 /// Digits of other scripts are letters, as the C library has it.
 fn is_letter(c: char) -> bool {
-    c.is_alphabetic() || !c.is_ascii() && c.is_numeric()
+    c.is_alphabetic() || !c.is_ascii() && c.general_category() == GeneralCategory::DecimalNumber
 }
 fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
@@ -142,7 +143,7 @@ impl<'a> Parser<'a> {
         let special = match c {
             '<' => self.tag(next)?,
             _ if self.ignoring => None,
-            '-' | '+' => self.number(next, true),
+            '-' | '+' => self.number(next),
             '&' => self.entity(next),
             '~' => self.twiddle(next),
             '/' => self.file_first(next),
@@ -314,7 +315,7 @@ impl<'a> Parser<'a> {
         let longer = match c {
             '.' => self
                 .host(next, HostPart::FirstOfDomain)
-                .or_else(|| self.fraction(next, false)),
+                .or_else(|| self.fraction(next)),
             '-' | '_' => self.host(next, HostPart::FirstOfName),
             '/' => self.file_first(next),
             'e' | 'E' => self
@@ -331,27 +332,31 @@ impl<'a> Parser<'a> {
     }
 
     /// What follows a sign.
-    fn number(&self, at: usize, signed: bool) -> Option<(TokenKind, usize)> {
+    fn number(&self, at: usize) -> Option<(TokenKind, usize)> {
         let end = self.end_of(at, is_digit);
         if end == at {
             return None;
         }
         let longer = match self.char_at(end) {
-            Some('.') => self.fraction(end + 1, signed),
+            // A version has no sign.
+            Some('.') => match self.fraction(end + 1) {
+                Some((Version, _)) => return None,
+                longer => longer,
+            },
             Some('e' | 'E') => self.exponent(end + 1),
             _ => None,
         };
         Some(longer.unwrap_or((Int, end)))
     }
 
-    fn fraction(&self, at: usize, signed: bool) -> Option<(TokenKind, usize)> {
+    fn fraction(&self, at: usize) -> Option<(TokenKind, usize)> {
         let mut end = self.end_of(at, is_digit);
         if end == at {
             return None;
         }
         let longer = match self.char_at(end) {
             Some('e' | 'E') => self.exponent(end + 1),
-            Some('.') if !signed => {
+            Some('.') => {
                 let mut kind = Float;
                 while self.char_at(end) == Some('.') {
                     let next = self.end_of(end + 1, is_digit);
@@ -554,7 +559,7 @@ impl<'a> Parser<'a> {
     }
 
     fn tag_name(&self, at: usize) -> Result<Option<(TokenKind, usize)>> {
-        let end = self.end_of(at, |c| is_alnum(c) || matches!(c, ':' | '_'));
+        let end = self.end_of(at, |c| is_alnum(c) || matches!(c, ':' | '_' | '.'));
         match self.char_at(end) {
             Some('/') => Ok(self.after(end + 1, '>').map(|end| (Tag, end))),
             Some('>') => Ok(Some((Tag, end + 1))),

@@ -370,7 +370,7 @@ impl Reader<'_> {
         let (operand, rest) =
             super::query::operand(self.rest, true).ok_or_else(|| self.syntax_error())?;
         if operand.is_empty() {
-            return Err(self.error("no operand in tsquery"));
+            return Err(self.syntax_error());
         }
         self.rest = rest;
         Ok(operand)
@@ -396,14 +396,22 @@ impl Reader<'_> {
 
     /// `<->` or `<N>`.
     fn distance(&mut self) -> Result<u16> {
-        if let Some(rest) = self.rest.strip_prefix("<->") {
+        // An operator that ends the text is none.
+        if let Some(rest) = self
+            .rest
+            .strip_prefix("<->")
+            .filter(|rest| !rest.is_empty())
+        {
             self.rest = rest;
             return Ok(1);
         }
         let digits = &self.rest[1..];
         let len = digits.bytes().take_while(u8::is_ascii_digit).count();
         let (number, rest) = digits.split_at(len);
-        let Some(rest) = rest.strip_prefix('>').filter(|_| len > 0) else {
+        let Some(rest) = rest
+            .strip_prefix('>')
+            .filter(|rest| len > 0 && !rest.is_empty())
+        else {
             return Err(self.syntax_error());
         };
         match number.parse() {
@@ -442,7 +450,7 @@ pub fn operand(text: &str, in_query: bool) -> Option<(String, &str)> {
                 None => return Some((word, &text[at + 1..])),
             },
             _ if quoted => word.push(c),
-            ':' => return Some((word, &text[at..])),
+            ':' if in_query || at > 0 => return Some((word, &text[at..])),
             '!' | '&' | '|' | '(' | ')' | '<' if in_query => return Some((word, &text[at..])),
             c if c.is_ascii_whitespace() || c == '\x0b' => return Some((word, &text[at..])),
             c => word.push(c),
@@ -461,15 +469,15 @@ pub fn parse_web_search(text: &str, operands: &mut dyn Operands) -> Result<Query
     let mut rest = text;
     // An operator is told once its right side is there.
     let mut between = None;
-    let mut negated = false;
+    let mut negations = 0;
     loop {
         interrupt::poll()?;
         let Some(c) = rest.chars().next() else {
             break;
         };
-        if c == '-' && !negated {
+        if c == '-' {
             rest = &rest[1..];
-            negated = rest.chars().next().is_some_and(|c| !c.is_whitespace());
+            negations += 1;
             continue;
         }
         if between.is_some() && or_word(rest) {
@@ -491,7 +499,6 @@ pub fn parse_web_search(text: &str, operands: &mut dyn Operands) -> Result<Query
             }
             c => {
                 rest = &rest[c.len_utf8()..];
-                negated = negated && !c.is_whitespace();
                 continue;
             }
         };
@@ -499,12 +506,12 @@ pub fn parse_web_search(text: &str, operands: &mut dyn Operands) -> Result<Query
         if let Some(operator) = between {
             builder.operator(operator);
         }
-        if negated {
+        for _ in 0..negations {
             builder.operator(Operator::Not);
         }
         operands.add(&mut builder, operand, 0, false)?;
         between = Some(Operator::And);
-        negated = false;
+        negations = 0;
     }
     Ok(builder)
 }

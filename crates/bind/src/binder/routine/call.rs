@@ -173,7 +173,14 @@ impl Binder<'_> {
         }
         if name.contains("json") || SHOW_ARGUMENTS.contains(&name) {
             // What these make of a value depends on its type, which not every value tells.
-            for arg in &mut args {
+            let declared = match found.callee {
+                Callee::Scalar(func) | Callee::Set(func) => func.args,
+                _ => &[],
+            };
+            for (nth, arg) in args.iter_mut().enumerate() {
+                if declared.get(nth) == Some(&arg.type_oid()) {
+                    continue;
+                }
                 if let Some(ty) = throng_values::func::json::telling_type(arg.type_oid()) {
                     *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
                 }

@@ -147,8 +147,10 @@ struct Piece<'a> {
     kind: TokenKind,
     text: &'a str,
     place: i32,
-    /// The query's operands that it is.
-    operands: Vec<u32>,
+    /// The query's operand that it is.
+    operand: Option<u32>,
+    /// The same word again, for another operand that it is: counted as a word, not shown.
+    repeated: bool,
     selected: bool,
     shown: bool,
 }
@@ -165,7 +167,7 @@ impl Piece<'_> {
         !matches!(self.kind, Blank | Tag) && !self.is_whole()
     }
     fn is_found(&self) -> bool {
-        !self.operands.is_empty()
+        self.operand.is_some() && !self.repeated
     }
     /// Whether a headline should not begin or end here.
     fn is_bad_end(&self, short_word: usize) -> bool {
@@ -197,14 +199,20 @@ fn pieces<'a>(by: &Configuration, query: &TsQuery, text: &'a str) -> Result<Vec<
                 operands.extend(same.map(|(at, _)| at));
             }
         }
-        pieces.push(Piece {
+        let mut operands: Vec<Option<u32>> = operands.into_iter().map(Some).collect();
+        if operands.is_empty() {
+            operands.push(None);
+        }
+        let operands = operands.into_iter().enumerate();
+        pieces.extend(operands.map(|(nth, operand)| Piece {
             kind: token.kind,
             text: word,
             place,
-            operands,
+            operand,
+            repeated: nth > 0,
             selected: false,
             shown: false,
-        });
+        }));
     }
     Ok(pieces)
 }
@@ -215,11 +223,11 @@ struct Found<'a, 'b>(&'a [Piece<'b>]);
 impl Document for Found<'_, '_> {
     fn holds(&mut self, _: &Operand, nth: u32) -> Result<Answer> {
         Ok(Answer::from(
-            self.0.iter().any(|piece| piece.operands.contains(&nth)),
+            self.0.iter().any(|piece| piece.operand == Some(nth)),
         ))
     }
     fn places(&mut self, _: &Operand, nth: u32, at: &mut Vec<i32>) -> Result<Answer> {
-        let found = self.0.iter().filter(|piece| piece.operands.contains(&nth));
+        let found = self.0.iter().filter(|piece| piece.operand == Some(nth));
         at.extend(found.map(|piece| piece.place));
         Ok(Answer::from(!at.is_empty()))
     }
@@ -257,8 +265,9 @@ impl Covers<'_> {
             let first = first.max(self.next);
             self.next = first + 1;
             let range = (first, last);
-            let within =
-                |piece: &Piece<'_>| piece.is_found() && (range.0..=range.1).contains(&piece.place);
+            let within = |piece: &Piece<'_>| {
+                piece.operand.is_some() && (range.0..=range.1).contains(&piece.place)
+            };
             let begin = pieces.iter().position(within);
             let end = pieces.iter().rposition(within);
             if let (Some(begin), Some(end)) = (begin, end) {
@@ -533,7 +542,7 @@ fn headline(by: &Configuration, text: &str, query: &TsQuery, options: &Options) 
     }
     let mut out = String::new();
     let (mut fragments, mut within) = (0, false);
-    for piece in &pieces {
+    for piece in pieces.iter().filter(|piece| !piece.repeated) {
         if !piece.shown {
             within = false;
             continue;

@@ -152,7 +152,10 @@ fn rank_of_all(args: &Arguments<'_>) -> Result<f32> {
                                 as f32;
                         rank = match rank < 0.0 {
                             true => both,
-                            false => 1.0 - (1.0 - rank) * (1.0 - both),
+                            false => {
+                                let (rank, both) = (f64::from(rank), f64::from(both));
+                                (1.0 - (1.0 - rank) * (1.0 - both)) as f32
+                            }
                         };
                     }
                 }
