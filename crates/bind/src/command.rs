@@ -21,8 +21,8 @@ use crate::tree::query::BoundQuery;
 use throng_catalog::partition::{PartitionBound, PartitionKey};
 use throng_catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
-    Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef, TypeDef,
-    ViewDef, ViewDefault,
+    Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef, ViewDef,
+    ViewDefault,
 };
 use throng_syntax::parse::ast;
 use throng_syntax::vocabulary::TableLock;
@@ -415,7 +415,7 @@ impl Ddl {
     }
 }
 
-pub use alter::{AlterDomain, DomainTest, SetExpression};
+pub use alter::{AlterDomain, DomainTest, SetExpression, TableMark};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
@@ -683,11 +683,6 @@ pub enum AlterTable {
         attnum: u16,
         name: String,
     },
-    /// None: as the column's type has it.
-    SetStorage {
-        attnum: u16,
-        storage: Option<Storage>,
-    },
     SetType {
         attnum: u16,
         ty: SqlType,
@@ -742,8 +737,7 @@ pub enum AlterTable {
     SetOwner(Oid),
     Inherit(Oid),
     NoInherit(Oid),
-    /// The index to cluster by from now on, or none.
-    ClusterOn(Option<Oid>),
+    Mark(TableMark),
     EnableTriggers(EnableTriggers),
     /// How much ANALYZE looks at of the column; none: `default_statistics_target`.
     SetStatistics {

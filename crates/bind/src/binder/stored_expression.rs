@@ -56,8 +56,21 @@ pub fn kept_shown(
 fn made_to_fit(ty: Oid) -> bool {
     matches!(
         ty,
-        oid::VARCHAR | oid::BPCHAR | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ
+        oid::VARCHAR
+            | oid::BPCHAR
+            | oid::TIME
+            | oid::TIMETZ
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::INTERVAL
+            | oid::NUMERIC
     )
+}
+
+/// Whether a column of that type makes values fit its modifier: then even NULL is computed, and
+/// kept as a default.
+pub(super) fn is_made_to_fit(ty: SqlType) -> bool {
+    ty.typmod >= 0 && made_to_fit(ty.oid)
 }
 
 /// A default without the casts that its column makes, and a string without the column's length.

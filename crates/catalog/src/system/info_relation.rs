@@ -380,7 +380,7 @@ fn column_row(catalog: &Catalog, place: &ColumnPlace<'_>, column: &ColumnDef) ->
     let database = catalog_name(catalog);
     let ty = describe(column.ty);
     // A default collation goes without saying.
-    let collation = super::relation::collation_oid(column.collation.as_deref(), column.ty.oid);
+    let collation = super::attribute::collation_oid(column.collation.as_deref(), column.ty.oid);
     let collation = types::COLLATIONS
         .iter()
         .find(|(oid, _)| *oid == collation && *oid != builtin::DEFAULT_COLLATION);

@@ -5,6 +5,7 @@
 //! queries bind and plan over them as over any table.
 
 mod activity;
+mod attribute;
 mod columns;
 mod constraint;
 pub mod definition;

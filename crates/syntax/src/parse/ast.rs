@@ -2,6 +2,7 @@
 
 mod absent;
 mod alter;
+mod column;
 mod copy;
 mod json;
 mod made;
@@ -10,6 +11,7 @@ mod trigger;
 
 pub use absent::*;
 pub use alter::*;
+pub use column::*;
 pub use copy::*;
 pub use json::*;
 pub use made::*;
@@ -796,6 +798,7 @@ pub struct Like {
     pub identity: bool,
     pub indexes: bool,
     pub storage: bool,
+    pub compression: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -803,50 +806,6 @@ pub struct CreateTableAs {
     pub names: Vec<String>,
     pub query: Query,
     pub with_data: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnDef {
-    pub name: String,
-    pub ty: TypeName,
-    /// STORAGE's word.
-    pub storage: Option<String>,
-    pub collation: Option<Name>,
-    pub constraints: Vec<ColumnConstraint>,
-    pub pos: Pos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnConstraint {
-    pub name: Option<String>,
-    pub kind: ColumnConstraintKind,
-    pub deferral: crate::vocabulary::Deferral,
-    pub no_inherit: bool,
-    pub pos: Pos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum ColumnConstraintKind {
-    NotNull,
-    Null,
-    Default(Source),
-    PrimaryKey {
-        options: Vec<(String, String)>,
-    },
-    Unique {
-        nulls_not_distinct: bool,
-        options: Vec<(String, String)>,
-    },
-    Check(Source),
-    References(References),
-    Identity {
-        always: bool,
-        options: Vec<SequenceOption>,
-    },
-    Generated {
-        source: Source,
-        stored: bool,
-    },
 }
 
 /// An expression and its text, which is what the catalog keeps.

@@ -11,6 +11,7 @@
 pub mod ast;
 mod ast_write;
 mod call;
+mod column;
 mod constraint;
 mod copy;
 mod database;
@@ -23,6 +24,7 @@ mod grant;
 mod index;
 pub mod json;
 pub mod lexer;
+mod long_name;
 mod maintain;
 mod matview;
 mod merge;
@@ -46,6 +48,7 @@ use ast::{Name, Parsed, Pos, Statement};
 pub use expr::new_call;
 use lexer::{Kind, Token};
 pub use lexer::{error_at, truncate_name};
+pub use long_name::cut_names;
 pub use routine::routine_statements;
 pub use utility::option_is_on;
 

@@ -13,6 +13,7 @@ pub mod compare;
 pub mod cursor;
 pub mod datetime;
 pub mod enums;
+mod form;
 pub mod json;
 pub mod jsonpath;
 mod misc;
@@ -243,6 +244,10 @@ pub static FAMILIES: &[FunctionFamily] = &[
     FunctionFamily {
         functions: system::acl::FUNCTIONS,
         operators: system::acl::OPERATORS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: form::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

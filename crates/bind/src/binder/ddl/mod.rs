@@ -16,6 +16,7 @@ pub(super) mod index_order;
 pub(super) mod inherit;
 pub(super) mod like;
 pub(super) mod maintain;
+pub(super) mod mark;
 pub(super) mod matview;
 pub(super) mod object;
 pub(super) mod options;
