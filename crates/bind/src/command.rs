@@ -25,7 +25,7 @@ use throng_catalog::{
     ViewDefault,
 };
 use throng_syntax::parse::ast;
-use throng_syntax::vocabulary::TableLock;
+use throng_syntax::vocabulary::{SettingsOf, TableLock};
 use throng_values::func::Volatility;
 
 /// A statement after binding, with what the client should be told although nothing is wrong
@@ -106,6 +106,8 @@ pub struct ExplainOptions {
 pub enum ExplainFormat {
     Text,
     Json,
+    Xml,
+    Yaml,
 }
 
 /// What of DETACH PARTITION is done.
@@ -248,7 +250,7 @@ pub enum Ddl {
     },
     /// Of a role or of a database. `value` None: RESET; name None: RESET ALL.
     AlterRoleSet {
-        role: Option<Oid>,
+        role: SettingsOf<Oid>,
         database: Option<Oid>,
         name: Option<String>,
         value: Option<String>,
@@ -387,8 +389,11 @@ impl Ddl {
             Ddl::AlterDatabase { .. } => "ALTER DATABASE".into(),
             Ddl::DropDatabase { .. } => "DROP DATABASE".into(),
             Ddl::CreateRole { .. } => "CREATE ROLE".into(),
-            Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
-            Ddl::AlterRoleSet { role: None, .. } => "ALTER DATABASE".into(),
+            Ddl::AlterRoleSet {
+                role: SettingsOf::Database,
+                ..
+            } => "ALTER DATABASE".into(),
+            Ddl::AlterRole { .. } | Ddl::AlterRoleSet { .. } => "ALTER ROLE".into(),
             Ddl::DropRole { .. } => "DROP ROLE".into(),
             Ddl::GrantRole(grant) if grant.revoke => "REVOKE ROLE".into(),
             Ddl::GrantRole(_) => "GRANT ROLE".into(),

@@ -353,6 +353,9 @@ pub struct RoleDef {
     pub member_of: Vec<Oid>,
     /// `ALTER ROLE … SET`: applied when a session starts.
     pub settings: Vec<(String, String)>,
+    /// `ALTER ROLE ALL SET`, which the first role keeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub everyones_settings: Vec<(String, String)>,
 }
 
 /// A database.

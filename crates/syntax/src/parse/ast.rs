@@ -335,6 +335,28 @@ pub struct Cte {
     pub materialized: Option<bool>,
     /// A query, or an INSERT, UPDATE or DELETE.
     pub statement: Statement,
+    pub search: Option<Search>,
+    pub cycle: Option<Cycle>,
+    pub pos: Pos,
+}
+
+/// `SEARCH DEPTH FIRST BY columns SET sequence`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    pub breadth_first: bool,
+    pub columns: Vec<String>,
+    pub sequence: String,
+    pub pos: Pos,
+}
+
+/// `CYCLE columns SET mark TO value DEFAULT default USING path`; values as texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cycle {
+    pub columns: Vec<String>,
+    pub mark: String,
+    pub value: String,
+    pub default: String,
+    pub path: String,
     pub pos: Pos,
 }
 
@@ -453,7 +475,8 @@ pub enum TableRef {
 pub enum JoinOn {
     None,
     Natural,
-    Using(Vec<String>),
+    /// The columns, and what those merged are called as a table.
+    Using(Vec<String>, Option<String>),
     On(Expr),
 }
 
@@ -647,7 +670,7 @@ pub enum Statement {
         options: Vec<RoleOption>,
     },
     AlterRoleSet {
-        role: Option<String>,
+        role: crate::vocabulary::SettingsOf<String>,
         database: Option<String>,
         /// None: RESET ALL.
         name: Option<String>,

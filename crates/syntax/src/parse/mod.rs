@@ -30,6 +30,7 @@ mod matview;
 mod merge;
 pub mod partition;
 mod query;
+mod recursion;
 mod routine;
 mod table;
 mod trigger;
