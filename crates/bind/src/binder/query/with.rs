@@ -70,10 +70,9 @@ impl Binder<'_> {
         outer: Option<&Scope<'_>>,
     ) -> Result<CteName> {
         let scope = Scope::behind(visible, outer);
-        let clause = cte.search.as_ref().map(|s| s.pos);
-        if let Some(pos) = clause.or(cte.cycle.as_ref().map(|c| c.pos)) {
+        if cte.search.is_some() || cte.cycle.is_some() {
             let error = Error::new(state::SYNTAX_ERROR, "WITH query is not recursive");
-            return Err(error.position(pos + 1));
+            return Err(error.position(cte.pos + 1));
         }
         let (body, columns) = match &cte.statement {
             ast::Statement::Query(query) => {
