@@ -27,23 +27,18 @@ def cases_of(file):
     return [(f"{file.stem}: {name.strip()}", sql.strip()) for name, sql in found]
 
 
-def psql(server, database, script, limit=60):
+def psql(server, database, script, echo="-q"):
     host, port = server.rsplit(":", 1)
-    done = subprocess.run(["psql", "-X", "-q", "-h", host, "-p", port, "-U", "postgres", "-d", database],
-                          input=script, capture_output=True, text=True, check=False, timeout=limit)
-    return done.stdout, done.stderr
+    done = subprocess.run(["psql", "-X", echo, "-h", host, "-p", port, "-U", "postgres", "-d", database], input=script,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
+    return done.stdout
 
 
 def answer(server, sql, database):
     psql(server, "postgres", f"drop database if exists {database} with (force);\ncreate database {database};\n")
     try:
-        script = f"{SCRIPT}{sql}\n;\n"
-        host, port = server.rsplit(":", 1)
-        done = subprocess.run(["psql", "-X", "-a", "-h", host, "-p", port, "-U", "postgres", "-d", database],
-                              input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False, timeout=60)
-        lines = [line for line in done.stdout.splitlines() if not BESIDE.match(line)]
-        return [line.removeprefix("psql:<stdin>:") for line in lines]
+        told = psql(server, database, f"{SCRIPT}{sql}\n;\n", "-a").splitlines()
+        return [line.removeprefix("psql:<stdin>:") for line in told if not BESIDE.match(line)]
     except subprocess.TimeoutExpired:
         return ["no answer in a minute"]
     finally:

@@ -31,6 +31,15 @@ const JSON: Oid = Oid(114);
 /// So is that of `xml`.
 const XML: Oid = Oid(142);
 
+/// What is written as JSON in the words of another format.
+fn marked_up(json: String, format: ExplainFormat) -> Datum {
+    match format {
+        ExplainFormat::Xml => Datum::from(markup::xml(&json)),
+        ExplainFormat::Yaml => Datum::from(markup::yaml(&json)),
+        ExplainFormat::Text | ExplainFormat::Json => Datum::Json(json.into()),
+    }
+}
+
 impl Session {
     pub(in crate::session) async fn explain(
         &self,
@@ -163,12 +172,7 @@ impl Session {
                 ));
             }
             json.push_str("\n  }\n]");
-            let shown = match options.format {
-                ExplainFormat::Xml => Datum::from(markup::xml(&json)),
-                ExplainFormat::Yaml => Datum::from(markup::yaml(&json)),
-                _ => Datum::Json(json.into()),
-            };
-            return client.row(&[shown], shape, &ctx);
+            return client.row(&[marked_up(json, options.format)], shape, &ctx);
         }
         let mut lines = Vec::new();
         write_text(&tree, options, 0, &mut lines);
