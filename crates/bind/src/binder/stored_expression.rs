@@ -41,6 +41,7 @@ pub fn kept_shown(
 ) -> Result<String> {
     let (bound, rel) = Binder::defining(&stored_context(catalog, eval)).kept(text, of, table)?;
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,

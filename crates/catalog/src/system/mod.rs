@@ -119,6 +119,10 @@ pub trait SystemState {
     fn cursors(&self) -> Vec<CursorInfo> {
         Vec::new()
     }
+    /// A text kept with a relation, such as a column's default, as the session would write it.
+    fn kept_text(&self, _relation: Oid, text: &str) -> String {
+        text.to_owned()
+    }
     /// Blocks of a relation's file now, and estimated rows.
     fn relation_size(&self, oid: Oid) -> (u32, f64);
     /// A sequence's last value, None before its first use.
