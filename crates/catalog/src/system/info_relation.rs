@@ -476,7 +476,10 @@ pub(super) fn column_column_usage(catalog: &Catalog, state: &dyn SystemState) ->
     rows
 }
 
-fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
+fn virtual_columns(
+    (catalog, state): (&Catalog, &dyn SystemState),
+    table: &'static VirtualTable,
+) -> Rows {
     let numbered = table.columns.iter().zip(1..);
     numbered
         .map(|(&(name, ty), number)| {
@@ -488,18 +491,19 @@ fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
                 number,
                 updatable,
             };
-            column_row(catalog, &place, &ColumnDef::new(name, ty))
+            column_row((catalog, state), &place, &ColumnDef::new(name, ty))
         })
         .collect()
 }
 
 pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = built_in(catalog)
-        .flat_map(|t| virtual_columns(catalog, t))
+        .flat_map(|t| virtual_columns((catalog, state), t))
         .collect();
     for table in own_tables(catalog, state) {
         for (number, column) in table.live_columns() {
             let place = ColumnPlace {
+                oid: table.oid,
                 schema: table.schema,
                 relation: &table.name,
                 number,
