@@ -21,11 +21,11 @@ use crate::tree::query::BoundQuery;
 use throng_catalog::partition::{PartitionBound, PartitionKey};
 use throng_catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
-    Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef, TypeDef,
-    ViewDef, ViewDefault,
+    Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef, ViewDef,
+    ViewDefault,
 };
 use throng_syntax::parse::ast;
-use throng_syntax::vocabulary::TableLock;
+use throng_syntax::vocabulary::{SettingsOf, TableLock};
 use throng_values::func::Volatility;
 
 /// A statement after binding, with what the client should be told although nothing is wrong
@@ -106,6 +106,8 @@ pub struct ExplainOptions {
 pub enum ExplainFormat {
     Text,
     Json,
+    Xml,
+    Yaml,
 }
 
 /// What of DETACH PARTITION is done.
@@ -248,7 +250,7 @@ pub enum Ddl {
     },
     /// Of a role or of a database. `value` None: RESET; name None: RESET ALL.
     AlterRoleSet {
-        role: Option<Oid>,
+        role: SettingsOf<Oid>,
         database: Option<Oid>,
         name: Option<String>,
         value: Option<String>,
@@ -387,8 +389,11 @@ impl Ddl {
             Ddl::AlterDatabase { .. } => "ALTER DATABASE".into(),
             Ddl::DropDatabase { .. } => "DROP DATABASE".into(),
             Ddl::CreateRole { .. } => "CREATE ROLE".into(),
-            Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
-            Ddl::AlterRoleSet { role: None, .. } => "ALTER DATABASE".into(),
+            Ddl::AlterRoleSet {
+                role: SettingsOf::Database,
+                ..
+            } => "ALTER DATABASE".into(),
+            Ddl::AlterRole { .. } | Ddl::AlterRoleSet { .. } => "ALTER ROLE".into(),
             Ddl::DropRole { .. } => "DROP ROLE".into(),
             Ddl::GrantRole(grant) if grant.revoke => "REVOKE ROLE".into(),
             Ddl::GrantRole(_) => "GRANT ROLE".into(),
@@ -415,7 +420,7 @@ impl Ddl {
     }
 }
 
-pub use alter::{AlterDomain, DomainTest, SetExpression};
+pub use alter::{AlterDomain, DomainTest, SetExpression, TableMark};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
@@ -683,11 +688,6 @@ pub enum AlterTable {
         attnum: u16,
         name: String,
     },
-    /// None: as the column's type has it.
-    SetStorage {
-        attnum: u16,
-        storage: Option<Storage>,
-    },
     SetType {
         attnum: u16,
         ty: SqlType,
@@ -742,8 +742,7 @@ pub enum AlterTable {
     SetOwner(Oid),
     Inherit(Oid),
     NoInherit(Oid),
-    /// The index to cluster by from now on, or none.
-    ClusterOn(Option<Oid>),
+    Mark(TableMark),
     EnableTriggers(EnableTriggers),
     /// How much ANALYZE looks at of the column; none: `default_statistics_target`.
     SetStatistics {

@@ -15,6 +15,7 @@ use throng_values::func::{Field, UserType};
 pub(super) mod id;
 mod index;
 mod routine;
+mod sequence;
 mod stats;
 mod storage;
 pub mod trigger;
@@ -25,8 +26,9 @@ pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind};
+pub use sequence::SequenceDef;
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
-pub use storage::Storage;
+pub use storage::{Compression, ReplicaIdentity, Storage};
 
 use super::builtin;
 use super::object_name::object_name;
@@ -83,6 +85,8 @@ pub struct TableDef {
     /// What its array type is called, where that is not `_` and its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_name: Option<String>,
+    #[serde(default, skip_serializing_if = "ReplicaIdentity::is_default")]
+    pub replica_identity: ReplicaIdentity,
 }
 
 /// The query of a materialized view, as a view's definition has it.
@@ -135,6 +139,8 @@ pub struct ColumnDef {
     /// None: as its type has it.
     #[serde(default)]
     pub storage: Option<Storage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
     /// SET STATISTICS: how many common values and bounds ANALYZE keeps at most; none:
     /// `default_statistics_target`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -322,34 +328,6 @@ pub struct ForeignKey {
     pub match_full: bool,
 }
 
-/// A sequence. Its current value is in its file, outside transactions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SequenceDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    #[serde(with = "id")]
-    pub schema: Oid,
-    pub name: String,
-    #[serde(with = "id")]
-    pub owner: Oid,
-    #[serde(with = "id")]
-    pub file: FileId,
-    /// int2, int4 or int8.
-    #[serde(with = "id")]
-    pub ty: Oid,
-    pub start: i64,
-    pub increment: i64,
-    pub min: i64,
-    pub max: i64,
-    pub cache: i64,
-    pub cycle: bool,
-    /// Table and attribute number it is dropped with.
-    #[serde(with = "id")]
-    pub owned_by: Option<(Oid, u16)>,
-    /// Behind an identity column: cannot be dropped alone.
-    pub identity: bool,
-}
-
 /// A role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoleDef {
@@ -375,6 +353,9 @@ pub struct RoleDef {
     pub member_of: Vec<Oid>,
     /// `ALTER ROLE … SET`: applied when a session starts.
     pub settings: Vec<(String, String)>,
+    /// `ALTER ROLE ALL SET`, which the first role keeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub everyones_settings: Vec<(String, String)>,
 }
 
 /// A database.
@@ -750,6 +731,7 @@ impl TableDef {
             materialized: None,
             keys_off: vec![],
             array_name: None,
+            replica_identity: ReplicaIdentity::Default,
         }
     }
     pub fn is_materialized(&self) -> bool {
@@ -853,6 +835,7 @@ impl ColumnDef {
             domain: None,
             generated: None,
             storage: None,
+            compression: None,
             statistics_target: None,
             options: Vec::new(),
         }

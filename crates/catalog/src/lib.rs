@@ -33,14 +33,14 @@ use throng_types::sqltype::made;
 
 pub use def::trigger::fires;
 pub use def::{
-    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
-    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
-    DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
-    IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
-    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
-    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
-    TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
-    ViewUse, index_column_names,
+    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression,
+    ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid,
+    Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey,
+    Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords,
+    Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef,
+    ReplicaIdentity, RoleDef, RoleSettings, RoutineBody, RoutineDef, RoutineKind, SchemaDef,
+    SequenceDef, StatsDef, Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef,
+    TypeDef, ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

@@ -105,6 +105,7 @@ impl RoleDef {
             valid_until: None,
             member_of: vec![],
             settings: vec![],
+            everyones_settings: vec![],
         }
     }
 }

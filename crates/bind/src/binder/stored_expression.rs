@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::ddl::view::{STORED_PATH, stored_context, stored_expr};
@@ -40,6 +41,7 @@ pub fn kept_shown(
 ) -> Result<String> {
     let (bound, rel) = Binder::defining(&stored_context(catalog, eval)).kept(text, of, table)?;
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,
@@ -56,8 +58,21 @@ pub fn kept_shown(
 fn made_to_fit(ty: Oid) -> bool {
     matches!(
         ty,
-        oid::VARCHAR | oid::BPCHAR | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ
+        oid::VARCHAR
+            | oid::BPCHAR
+            | oid::TIME
+            | oid::TIMETZ
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::NUMERIC
     )
+}
+
+/// Whether a column of that type makes values fit its modifier: then even NULL is computed, and
+/// kept as a default.
+pub(super) fn is_made_to_fit(ty: SqlType) -> bool {
+    let item = element_of(ty.oid).unwrap_or(ty.oid);
+    ty.typmod >= 0 && made_to_fit(item)
 }
 
 /// A default without the casts that its column makes, and a string without the column's length.
@@ -65,6 +80,9 @@ fn without_assignment(mut value: Expr) -> Expr {
     loop {
         value = match value {
             Expr::Cast { arg, context, .. } if context != CastContext::Explicit => *arg,
+            Expr::Const(Datum::Null, ty) if is_made_to_fit(ty) => {
+                return Expr::Const(Datum::Null, SqlType::plain(ty.oid));
+            }
             Expr::Const(value, ty) if made_to_fit(ty.oid) => {
                 let value = match (ty.oid, value) {
                     (oid::BPCHAR, Datum::Text(text)) => Datum::text(text.trim_end_matches(' ')),

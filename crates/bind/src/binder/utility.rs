@@ -379,9 +379,8 @@ impl Binder<'_> {
                 "format" => match value.as_deref().map(str::to_ascii_lowercase).as_deref() {
                     Some("text") => options.format = ExplainFormat::Text,
                     Some("json") => options.format = ExplainFormat::Json,
-                    Some(other @ ("xml" | "yaml")) => {
-                        return Err(Error::unsupported(format!("EXPLAIN format {other}")));
-                    }
+                    Some("xml") => options.format = ExplainFormat::Xml,
+                    Some("yaml") => options.format = ExplainFormat::Yaml,
                     other => {
                         let message = format!(
                             "unrecognized value for EXPLAIN option \"format\": \"{}\"",

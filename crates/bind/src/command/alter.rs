@@ -3,7 +3,7 @@
 use throng_types::Oid;
 
 use crate::tree::expr::Expr;
-use throng_catalog::{Generated, TypeDef};
+use throng_catalog::{Compression, Generated, ReplicaIdentity, Storage, TypeDef};
 
 /// ALTER DOMAIN: what it is now; new constraints have no oids yet.
 #[derive(Clone, Debug)]
@@ -30,4 +30,40 @@ pub struct SetExpression {
     pub value: Expr,
     /// Conditions on the column with their names: they may not hold any more.
     pub checks: Vec<(String, Expr)>,
+}
+
+/// What is only kept of a table or of a column: rows stay as they are.
+#[derive(Clone, Debug)]
+pub enum TableMark {
+    /// None: as the column's type has it.
+    Storage {
+        attnum: u16,
+        storage: Option<Storage>,
+    },
+    Compression {
+        attnum: u16,
+        compression: Option<Compression>,
+    },
+    /// The index to cluster by from now on, or none.
+    ClusterOn(Option<Oid>),
+    ReplicaIdentity(ReplicaIdentity),
+}
+
+impl TableMark {
+    /// The same of a child, where it is one; `place`: where it has a column of the parent's.
+    pub fn of_child(&self, place: impl Fn(u16) -> Option<u16>) -> Option<TableMark> {
+        match *self {
+            TableMark::Storage { attnum, storage } => {
+                place(attnum).map(|attnum| TableMark::Storage { attnum, storage })
+            }
+            TableMark::Compression {
+                attnum,
+                compression,
+            } => place(attnum).map(|attnum| TableMark::Compression {
+                attnum,
+                compression,
+            }),
+            TableMark::ClusterOn(_) | TableMark::ReplicaIdentity(_) => None,
+        }
+    }
 }

@@ -198,9 +198,6 @@ impl Run<'_> {
                     });
                 }
             }
-            AlterTable::SetStorage { attnum, storage } => {
-                def.columns[index(*attnum)].storage = *storage;
-            }
             AlterTable::DropNotNull(attnum) => {
                 let in_key = self
                     .catalog()
@@ -367,7 +364,7 @@ impl Run<'_> {
                     *owner,
                 );
             }
-            AlterTable::ClusterOn(index) => return self.cluster_on(&def, *index),
+            AlterTable::Mark(mark) => return self.mark(def, mark),
             AlterTable::EnableTriggers(change) => {
                 self.enable_triggers(def.oid, change);
                 return Ok(());

@@ -85,16 +85,13 @@ impl Run<'_> {
             name: create.name.clone(),
             owner: create.owner,
             file: self.host.next_file(),
-            columns: create.columns.iter().map(|c| c.def.clone()).collect(),
             persistence: create.persistence,
             options: create.options.clone(),
             parents: create.parents.clone(),
             partitioned: create.partitioned.clone(),
             bound: create.bound.clone(),
-            detaching: None,
             materialized: create.materialized.clone(),
-            keys_off: vec![],
-            array_name: None,
+            ..TableDef::of_columns(create.columns.iter().map(|c| c.def.clone()).collect())
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());

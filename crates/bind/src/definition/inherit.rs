@@ -456,10 +456,7 @@ impl Run<'_> {
                 })
             }
             AlterTable::DropNotNull(attnum) => place(*attnum).map(AlterTable::DropNotNull),
-            AlterTable::SetStorage { attnum, storage } => {
-                let storage = *storage;
-                place(*attnum).map(|attnum| AlterTable::SetStorage { attnum, storage })
-            }
+            AlterTable::Mark(mark) => mark.of_child(place).map(AlterTable::Mark),
             AlterTable::SetType {
                 attnum,
                 ty,
@@ -543,7 +540,6 @@ impl Run<'_> {
             | AlterTable::SetOwner(_)
             | AlterTable::Inherit(_)
             | AlterTable::NoInherit(_)
-            | AlterTable::ClusterOn(_)
             | AlterTable::IndexTerms { .. }
             | AlterTable::EnableTriggers(_) => None,
         })

@@ -10,6 +10,7 @@ mod database;
 mod drop;
 mod grant;
 mod inherit;
+mod mark;
 mod matview;
 mod membership;
 mod names;

@@ -6,6 +6,7 @@ use throng_types::{Error, Oid, Result};
 use super::Run;
 use crate::command::RoleOptions;
 use throng_catalog::{DatabaseDef, RoleDef, RoleSettings, builtin};
+use throng_syntax::vocabulary::SettingsOf;
 
 impl Run<'_> {
     pub(super) fn create_role(&mut self, name: &str, changes: &RoleOptions) -> Result<()> {
@@ -83,7 +84,7 @@ impl Run<'_> {
 
     pub(super) fn alter_role_set(
         &mut self,
-        role: Option<Oid>,
+        role: SettingsOf<Oid>,
         database: Option<Oid>,
         name: Option<&str>,
         value: Option<&str>,
@@ -103,7 +104,7 @@ impl Run<'_> {
             }
         };
         match (role, database) {
-            (Some(role), Some(database)) => {
+            (SettingsOf::Role(role), Some(database)) => {
                 let mut def = self.database(database)?;
                 let list = &mut def.role_settings;
                 let at = list.iter().position(|own| own.role == role);
@@ -120,17 +121,22 @@ impl Run<'_> {
                 }
                 self.edit.put(def);
             }
-            (Some(role), None) => {
+            (SettingsOf::Role(role), None) => {
                 let mut def = self.role(role)?;
                 change(&mut def.settings);
                 self.edit.put(def);
             }
-            (None, Some(database)) => {
+            (_, Some(database)) => {
                 let mut def = self.database(database)?;
                 change(&mut def.settings);
                 self.edit.put(def);
             }
-            (None, None) => {}
+            (SettingsOf::Everyone | SettingsOf::Database, None) => {
+                // They are kept with the role that is always there.
+                let mut def = self.role(builtin::SUPERUSER)?;
+                change(&mut def.everyones_settings);
+                self.edit.put(def);
+            }
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ use throng_values::func::EvalContext;
 
 /// How a text is written.
 pub struct Style<'a> {
+    /// For being read again: what columns are called is written out wherever it matters then.
+    pub kept: bool,
     pub catalog: &'a Catalog,
     /// Relations found along it are named alone, others with their schema.
     pub search_path: &'a [Oid],

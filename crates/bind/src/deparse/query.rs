@@ -298,10 +298,8 @@ impl Writer<'_> {
                 expr => {
                     self.expr(expr);
                     self.not_spread(expr);
-                    match self.names_shown {
-                        true => None,
-                        false => Some("?column?".to_owned()),
-                    }
+                    let nobody_sees = !self.names_shown && !self.style.kept;
+                    nobody_sees.then(|| "?column?".to_owned())
                 }
             };
             let name = match &result {

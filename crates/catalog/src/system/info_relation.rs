@@ -370,17 +370,22 @@ static COLUMNS: LazyLock<Sparse> = LazyLock::new(|| {
 
 /// A column in its relation.
 struct ColumnPlace<'a> {
+    oid: Oid,
     schema: Oid,
     relation: &'a str,
     number: u16,
     updatable: bool,
 }
 
-fn column_row(catalog: &Catalog, place: &ColumnPlace<'_>, column: &ColumnDef) -> Vec<Datum> {
+fn column_row(
+    (catalog, state): (&Catalog, &dyn SystemState),
+    place: &ColumnPlace<'_>,
+    column: &ColumnDef,
+) -> Vec<Datum> {
     let database = catalog_name(catalog);
     let ty = describe(column.ty);
     // A default collation goes without saying.
-    let collation = super::relation::collation_oid(column.collation.as_deref(), column.ty.oid);
+    let collation = super::attribute::collation_oid(column.collation.as_deref(), column.ty.oid);
     let collation = types::COLLATIONS
         .iter()
         .find(|(oid, _)| *oid == collation && *oid != builtin::DEFAULT_COLLATION);
@@ -400,6 +405,7 @@ fn column_row(catalog: &Catalog, place: &ColumnPlace<'_>, column: &ColumnDef) ->
     let below = domain.and_then(|(_, d)| d.over);
     let udt = types::catalog_name(catalog, below.unwrap_or(column.ty.oid));
     let generated = column.generated.as_ref();
+    let default = definition::column_default(catalog, column).filter(|_| generated.is_none());
     let sequence = column.sequence.filter(|_| identity.is_some());
     let sequence = sequence.and_then(|oid| catalog.sequence(oid));
     let number = |value: fn(&crate::SequenceDef) -> i64| -> Datum {
@@ -411,7 +417,7 @@ fn column_row(catalog: &Catalog, place: &ColumnPlace<'_>, column: &ColumnDef) ->
         place.relation,
         column.name.as_str(),
         i32::from(place.number),
-        definition::column_default(catalog, column).filter(|_| generated.is_none()),
+        default.map(|text| state.kept_text(place.oid, &text)),
         yes(!column.not_null),
         below.map_or(ty.name, type_name),
         ty.characters,
@@ -446,7 +452,7 @@ fn column_row(catalog: &Catalog, place: &ColumnPlace<'_>, column: &ColumnDef) ->
         } else {
             "NEVER"
         },
-        generated.map(|g| g.expr.as_str()),
+        generated.map(|g| state.kept_text(place.oid, &g.expr)),
         yes(place.updatable),
     ])
 }
@@ -470,47 +476,53 @@ pub(super) fn column_column_usage(catalog: &Catalog, state: &dyn SystemState) ->
     rows
 }
 
-fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
+fn virtual_columns(
+    (catalog, state): (&Catalog, &dyn SystemState),
+    table: &'static VirtualTable,
+) -> Rows {
     let numbered = table.columns.iter().zip(1..);
     numbered
         .map(|(&(name, ty), number)| {
             let updatable = table.relkind() == b'r';
             let place = ColumnPlace {
+                oid: table.oid,
                 schema: table.schema,
                 relation: table.name,
                 number,
                 updatable,
             };
-            column_row(catalog, &place, &ColumnDef::new(name, ty))
+            column_row((catalog, state), &place, &ColumnDef::new(name, ty))
         })
         .collect()
 }
 
 pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = built_in(catalog)
-        .flat_map(|t| virtual_columns(catalog, t))
+        .flat_map(|t| virtual_columns((catalog, state), t))
         .collect();
     for table in own_tables(catalog, state) {
         for (number, column) in table.live_columns() {
             let place = ColumnPlace {
+                oid: table.oid,
                 schema: table.schema,
                 relation: &table.name,
                 number,
                 updatable: true,
             };
-            rows.push(column_row(catalog, &place, column));
+            rows.push(column_row((catalog, state), &place, column));
         }
     }
     for view in own_views(catalog, state) {
         let updatable = state.updatable_columns(view);
         for (column, number) in view.columns_of_table().iter().zip(1..) {
             let place = ColumnPlace {
+                oid: view.oid,
                 schema: view.schema,
                 relation: &view.name,
                 number,
                 updatable: updatable.get(usize::from(number) - 1) == Some(&true),
             };
-            rows.push(column_row(catalog, &place, column));
+            rows.push(column_row((catalog, state), &place, column));
         }
     }
     rows

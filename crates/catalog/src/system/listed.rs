@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
-use super::relation::{Attribute, Class};
+use super::attribute::Attribute;
+use super::relation::Class;
 use super::{Rows, SystemState, VirtualTable, all, by_oid, definition, operator_class, row, types};
 use crate::{Catalog, Relation, acl, builtin};
 

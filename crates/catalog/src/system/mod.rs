@@ -5,6 +5,7 @@
 //! queries bind and plan over them as over any table.
 
 mod activity;
+mod attribute;
 mod columns;
 mod constraint;
 pub mod definition;
@@ -118,6 +119,10 @@ pub trait SystemState {
     /// The session's cursors.
     fn cursors(&self) -> Vec<CursorInfo> {
         Vec::new()
+    }
+    /// A text kept with a relation, such as a column's default, as the session would write it.
+    fn kept_text(&self, _relation: Oid, text: &str) -> String {
+        text.to_owned()
     }
     /// Blocks of a relation's file now, and estimated rows.
     fn relation_size(&self, oid: Oid) -> (u32, f64);

@@ -3,7 +3,7 @@
 
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
-use super::{Rows, SystemState, operator_class, relation, row};
+use super::{Rows, SystemState, attribute, operator_class, row};
 use crate::partition::check::{end_text, value_text};
 use crate::partition::{PartitionBound, PartitionKey, RangeEnd};
 use crate::{Catalog, TableDef};
@@ -44,7 +44,7 @@ pub(super) fn pg_partitioned_table(catalog: &Catalog, _: &dyn SystemState) -> Ro
         let collations = key
             .parts
             .iter()
-            .map(|p| relation::collation_oid(None, p.ty.oid).into());
+            .map(|p| attribute::collation_oid(None, p.ty.oid).into());
         let exprs: Vec<&str> = key.parts.iter().filter_map(|p| p.expr.as_deref()).collect();
         let exprs: Datum = match exprs.is_empty() {
             true => Datum::Null,

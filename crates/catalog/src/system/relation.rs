@@ -3,15 +3,15 @@
 
 use std::sync::{Arc, LazyLock};
 
-use throng_types::sqltype::{made, type_info};
+use throng_types::sqltype::made;
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
+use super::attribute::{Attribute, collation_oid, column_attributes};
 use super::{Rows, SystemState, VirtualTable, all, definition, listed, operator_class, row, types};
 use crate::acl;
 use crate::{
-    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, IndexMethod, Persistence,
-    SchemaDef, SequenceDef, Storage, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault,
-    builtin,
+    Catalog, CheckOption, ConstraintKind, IndexDef, IndexMethod, Persistence, ReplicaIdentity,
+    SchemaDef, SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -44,6 +44,7 @@ pub(super) struct Class<'a> {
     partition: bool,
     /// A partition's bound as SQL.
     bound: Option<String>,
+    identity: ReplicaIdentity,
 }
 
 impl<'a> Class<'a> {
@@ -72,6 +73,7 @@ impl<'a> Class<'a> {
             has_children: false,
             partition: false,
             bound: None,
+            identity: ReplicaIdentity::Default,
         }
     }
 
@@ -82,7 +84,7 @@ impl<'a> Class<'a> {
         let row_type = made::composite_oid(self.oid).filter(|_| has_type);
         let row_type = row_type.unwrap_or(Oid::NONE);
         let identity = if made && matches!(self.kind, b'r' | b'p' | b'm') {
-            b'd'
+            self.identity.letter()
         } else {
             b'n'
         };
@@ -130,7 +132,7 @@ impl<'a> Class<'a> {
     }
 }
 
-fn options_array(options: &[(String, String)]) -> Datum {
+pub(super) fn options_array(options: &[(String, String)]) -> Datum {
     text_array(options.iter().map(|(n, v)| format!("{n}={v}")).collect())
 }
 
@@ -193,6 +195,7 @@ fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemSta
         has_children: !catalog.children_of(table.oid).is_empty(),
         partition: table.bound.is_some(),
         bound: super::partition::bound_of(catalog, table),
+        identity: table.replica_identity,
     }
 }
 
@@ -234,6 +237,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         has_children: table.is_some_and(|t| t.is_partitioned()),
         partition: index.parent.is_some(),
         bound: None,
+        identity: ReplicaIdentity::Default,
     }
 }
 
@@ -266,6 +270,7 @@ fn sequence_class<'a>(catalog: &Catalog, sequence: &'a SequenceDef) -> Class<'a>
         has_children: false,
         partition: false,
         bound: None,
+        identity: ReplicaIdentity::Default,
     }
 }
 
@@ -299,6 +304,7 @@ fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
         has_children: false,
         partition: false,
         bound: None,
+        identity: ReplicaIdentity::Default,
     }
 }
 
@@ -324,6 +330,7 @@ fn composite_class(def: &TypeDef) -> Option<Class<'_>> {
         has_children: false,
         partition: false,
         bound: None,
+        identity: ReplicaIdentity::Default,
     })
 }
 
@@ -408,121 +415,6 @@ const SEQUENCE_COLUMNS: [(&str, SqlType); 3] = [
     ("is_called", SqlType::BOOL),
 ];
 
-/// Columns every table has besides its own.
-const SYSTEM_COLUMNS: [(i16, &str, SqlType); 6] = [
-    (-1, "ctid", SqlType::TID),
-    (-2, "xmin", SqlType::XID),
-    (-3, "cmin", SqlType::CID),
-    (-4, "xmax", SqlType::XID),
-    (-5, "cmax", SqlType::CID),
-    (-6, "tableoid", SqlType::OID),
-];
-
-/// What differs between columns in `pg_attribute`.
-pub(super) struct Attribute<'a> {
-    relation: Oid,
-    number: i16,
-    name: &'a str,
-    ty: SqlType,
-    /// What `atttypid` and `atttypmod` say: a domain, where it is one's.
-    shown: SqlType,
-    not_null: bool,
-    has_default: bool,
-    missing: Option<&'a str>,
-    identity: Option<Identity>,
-    /// `attgenerated`
-    generated: u8,
-    dropped: bool,
-    collation: Option<&'a str>,
-    local: bool,
-    inherited: u16,
-    storage: Option<Storage>,
-    statistics_target: Option<i16>,
-    options: &'a [(String, String)],
-}
-
-impl<'a> Attribute<'a> {
-    pub fn plain(relation: Oid, number: i16, name: &'a str, ty: SqlType) -> Attribute<'a> {
-        Attribute {
-            relation,
-            number,
-            name,
-            ty,
-            shown: ty,
-            not_null: false,
-            has_default: false,
-            missing: None,
-            identity: None,
-            generated: 0,
-            dropped: false,
-            collation: None,
-            local: true,
-            inherited: 0,
-            storage: None,
-            statistics_target: None,
-            options: &[],
-        }
-    }
-
-    pub fn row(&self) -> Vec<Datum> {
-        let info = type_info(self.ty.oid);
-        let (len, by_value, align) =
-            info.map_or((-1, false, b'i'), |t| (t.len, t.by_value, t.align));
-        let identity = match self.identity {
-            Some(Identity::Always) => b'a',
-            Some(Identity::ByDefault) => b'd',
-            None => 0,
-        };
-        let missing = self
-            .missing
-            .map(|text| Datum::array(Array::from_items(oid::TEXT, vec![text.into()])));
-        row![
-            self.relation,
-            self.name,
-            if self.dropped {
-                Oid::NONE
-            } else {
-                self.shown.oid
-            },
-            len,
-            self.number,
-            self.shown.typmod,
-            i16::from(info.is_some_and(|t| t.is_array())),
-            by_value,
-            Datum::Char(align),
-            Datum::Char(
-                self.storage
-                    .unwrap_or(Storage::of_type(self.ty.oid))
-                    .letter()
-            ),
-            Datum::Char(0),
-            self.not_null,
-            self.has_default,
-            self.missing.is_some(),
-            Datum::Char(identity),
-            Datum::Char(self.generated),
-            self.dropped,
-            self.local,
-            self.inherited as i16,
-            collation_oid(self.collation, self.ty.oid),
-            self.statistics_target,
-            Datum::Null,
-            options_array(self.options),
-            Datum::Null,
-            missing,
-        ]
-    }
-}
-
-/// A column's collation: the one it names, or its type's.
-pub(super) fn collation_oid(name: Option<&str>, ty: Oid) -> Oid {
-    match name {
-        Some("C") => builtin::C_COLLATION,
-        Some("POSIX") => builtin::POSIX_COLLATION,
-        _ => types::collation(ty),
-    }
-}
-
 static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
     let columns = all().iter().flat_map(|table| {
         let relation = table.oid;
@@ -541,64 +433,6 @@ static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
     });
     columns.collect()
 });
-
-/// What a column's values are compared by, where that is not the default: its domain's, where it
-/// has none of its own.
-fn collation_of<'a>(catalog: &'a Catalog, column: &'a ColumnDef) -> Option<&'a str> {
-    let of_domain = || {
-        let domain = catalog.made_type(column.domain?)?.domain.as_ref()?;
-        domain.collation.as_deref()
-    };
-    column.collation.as_deref().or_else(of_domain)
-}
-
-fn column_attributes(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
-    for (column, number) in table.columns.iter().zip(1..) {
-        let dropped_name;
-        let name = match column.dropped {
-            true => {
-                dropped_name = format!("........pg.dropped.{number}........");
-                &dropped_name
-            }
-            false => &column.name,
-        };
-        let attribute = Attribute {
-            shown: column.domain.map_or(column.ty, SqlType::plain),
-            not_null: column.not_null,
-            has_default: has_default(column),
-            missing: column.missing.as_deref(),
-            identity: column.identity,
-            generated: match &column.generated {
-                None => 0,
-                Some(generated) if generated.stored => b's',
-                Some(_) => b'v',
-            },
-            dropped: column.dropped,
-            collation: collation_of(catalog, column),
-            local: column.local,
-            inherited: column.inherited,
-            storage: column.storage,
-            statistics_target: column.statistics_target,
-            options: &column.options,
-            ..Attribute::plain(table.oid, number, name, column.ty)
-        };
-        rows.push(attribute.row());
-    }
-    for (number, name, ty) in SYSTEM_COLUMNS {
-        let attribute = Attribute {
-            not_null: true,
-            ..Attribute::plain(table.oid, number, name, ty)
-        };
-        rows.push(attribute.row());
-    }
-}
-
-fn has_default(column: &ColumnDef) -> bool {
-    !column.dropped
-        && (column.default.is_some()
-            || column.generated.is_some()
-            || column.sequence.is_some() && column.identity.is_none())
-}
 
 pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
@@ -789,7 +623,7 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             false,
             true,
             true,
-            false,
+            table.replica_identity == ReplicaIdentity::Index(index.oid),
             vector(oid::INT2, keys),
             vector(oid::OID, collations),
             vector(oid::OID, classes),

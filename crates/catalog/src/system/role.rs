@@ -186,7 +186,9 @@ pub(super) fn pg_db_role_setting(catalog: &Catalog, _: &dyn SystemState) -> Rows
         let own = d.role_settings.iter();
         own.map(|own| (d.oid, own.role, &own.settings))
     });
-    let set = databases.chain(roles).chain(both);
+    let first = catalog.role(builtin::SUPERUSER);
+    let everyones = first.map(|r| (Oid::NONE, Oid::NONE, &r.everyones_settings));
+    let set = databases.chain(roles).chain(both).chain(everyones);
     let set = set.filter(|(.., list)| !list.is_empty());
     set.map(|(database, role, list)| row![database, role, settings(list)])
         .collect()

@@ -5,7 +5,7 @@ use throng_types::datum::Array;
 use throng_types::{Datum, Oid, oid};
 
 use super::view::schema_name;
-use super::{Rows, SystemState, relation, row};
+use super::{Rows, SystemState, attribute, row};
 use crate::{Catalog, ColumnDef, ColumnStats, Relation, TableDef};
 use throng_values::acl::right;
 use throng_values::func::{Strategy, operators_named};
@@ -155,7 +155,7 @@ pub(super) fn pg_statistic(catalog: &Catalog, state: &dyn SystemState) -> Rows {
                 stats.width as i32,
                 n_distinct(stats, one.rows),
             ];
-            let collation = relation::collation_oid(column.collation.as_deref(), column.ty.oid);
+            let collation = attribute::collation_oid(column.collation.as_deref(), column.ty.oid);
             let mut slots = slots(stats);
             slots.resize(SLOTS, (0, Oid::NONE, Datum::Null, Datum::Null));
             row.extend(slots.iter().map(|slot| Datum::Int2(slot.0)));

@@ -152,6 +152,7 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         materialized: None,
         keys_off: vec![],
         array_name: None,
+        replica_identity: crate::ReplicaIdentity::Default,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may begin a session, and what it begins with.
 
-use throng_catalog::Catalog;
+use throng_catalog::{Catalog, builtin};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 use throng_values::acl::right;
@@ -67,8 +67,8 @@ pub(super) struct OwnSetting {
     pub stored: bool,
 }
 
-/// Settings a session starts with beside the server's, later ones winning: the database's, the
-/// role's, the role's in the database, the client's.
+/// Settings a session starts with beside the server's, later ones winning: everybody's, the
+/// database's, the role's, the role's in the database, the client's.
 pub(super) fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<OwnSetting> {
     let own = |stored| {
         move |(name, value): &(String, String)| OwnSetting {
@@ -79,6 +79,9 @@ pub(super) fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Ve
     };
     let mut settings = Vec::new();
     let database = catalog.database_by_name(&login.database);
+    if let Some(first) = catalog.role(builtin::SUPERUSER) {
+        settings.extend(first.everyones_settings.iter().map(own(true)));
+    }
     if let Some(database) = database {
         settings.extend(database.settings.iter().map(own(true)));
     }

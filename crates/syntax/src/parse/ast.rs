@@ -2,6 +2,7 @@
 
 mod absent;
 mod alter;
+mod column;
 mod copy;
 mod json;
 mod made;
@@ -10,6 +11,7 @@ mod trigger;
 
 pub use absent::*;
 pub use alter::*;
+pub use column::*;
 pub use copy::*;
 pub use json::*;
 pub use made::*;
@@ -333,6 +335,28 @@ pub struct Cte {
     pub materialized: Option<bool>,
     /// A query, or an INSERT, UPDATE or DELETE.
     pub statement: Statement,
+    pub search: Option<Search>,
+    pub cycle: Option<Cycle>,
+    pub pos: Pos,
+}
+
+/// `SEARCH DEPTH FIRST BY columns SET sequence`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    pub breadth_first: bool,
+    pub columns: Vec<String>,
+    pub sequence: String,
+    pub pos: Pos,
+}
+
+/// `CYCLE columns SET mark TO value DEFAULT default USING path`; values as texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cycle {
+    pub columns: Vec<String>,
+    pub mark: String,
+    pub value: String,
+    pub default: String,
+    pub path: String,
     pub pos: Pos,
 }
 
@@ -451,7 +475,8 @@ pub enum TableRef {
 pub enum JoinOn {
     None,
     Natural,
-    Using(Vec<String>),
+    /// The columns, and what those merged are called as a table.
+    Using(Vec<String>, Option<String>),
     On(Expr),
 }
 
@@ -645,7 +670,7 @@ pub enum Statement {
         options: Vec<RoleOption>,
     },
     AlterRoleSet {
-        role: Option<String>,
+        role: crate::vocabulary::SettingsOf<String>,
         database: Option<String>,
         /// None: RESET ALL.
         name: Option<String>,
@@ -796,6 +821,7 @@ pub struct Like {
     pub identity: bool,
     pub indexes: bool,
     pub storage: bool,
+    pub compression: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -803,50 +829,6 @@ pub struct CreateTableAs {
     pub names: Vec<String>,
     pub query: Query,
     pub with_data: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnDef {
-    pub name: String,
-    pub ty: TypeName,
-    /// STORAGE's word.
-    pub storage: Option<String>,
-    pub collation: Option<Name>,
-    pub constraints: Vec<ColumnConstraint>,
-    pub pos: Pos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnConstraint {
-    pub name: Option<String>,
-    pub kind: ColumnConstraintKind,
-    pub deferral: crate::vocabulary::Deferral,
-    pub no_inherit: bool,
-    pub pos: Pos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum ColumnConstraintKind {
-    NotNull,
-    Null,
-    Default(Source),
-    PrimaryKey {
-        options: Vec<(String, String)>,
-    },
-    Unique {
-        nulls_not_distinct: bool,
-        options: Vec<(String, String)>,
-    },
-    Check(Source),
-    References(References),
-    Identity {
-        always: bool,
-        options: Vec<SequenceOption>,
-    },
-    Generated {
-        source: Source,
-        stored: bool,
-    },
 }
 
 /// An expression and its text, which is what the catalog keeps.

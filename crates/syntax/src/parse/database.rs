@@ -4,6 +4,7 @@ use throng_types::Result;
 
 use super::ast::{DatabaseOption, Name, ObjectKind, Statement};
 use super::{Kind, Parser};
+use crate::vocabulary::SettingsOf;
 
 impl Parser<'_> {
     pub(super) fn create_database(&mut self) -> Result<Statement> {
@@ -21,7 +22,7 @@ impl Parser<'_> {
         if self.any_of(&["set", "reset"]) && !self.is_at(1, "tablespace") {
             let (setting, value) = self.stored_setting()?;
             return Ok(Statement::AlterRoleSet {
-                role: None,
+                role: SettingsOf::Database,
                 database: Some(name),
                 name: setting,
                 value,

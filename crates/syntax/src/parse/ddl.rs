@@ -6,7 +6,7 @@ use throng_types::error::state;
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::vocabulary::{OnCommit, Persistence};
+use crate::vocabulary::{OnCommit, Persistence, SettingsOf};
 
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<Statement> {
@@ -529,10 +529,7 @@ impl Parser<'_> {
         }
         if word != "group" && self.is("all") {
             self.advance();
-            if self.any_of(&["set", "reset", "in"]) {
-                return Ok(self.skip_unsupported("ALTER ROLE ALL"));
-            }
-            return Err(self.unexpected());
+            return self.settings_of(SettingsOf::Everyone);
         }
         let pos = self.pos();
         let name = self.role_name()?;
@@ -567,22 +564,27 @@ impl Parser<'_> {
         if word == "group" {
             return Err(self.unexpected());
         }
-        let database = match self.words(&["in", "database"]) {
-            true => Some(self.name()?),
-            false => None,
-        };
-        if database.is_some() || self.any_of(&["set", "reset"]) {
-            let (setting, value) = self.stored_setting()?;
-            return Ok(Statement::AlterRoleSet {
-                role: Some(name),
-                database,
-                name: setting,
-                value,
-            });
+        if self.any_of(&["set", "reset", "in"]) {
+            return self.settings_of(SettingsOf::Role(name));
         }
         self.word("with");
         let options = self.role_options()?;
         Ok(Statement::AlterRole { name, options })
+    }
+
+    /// `[IN DATABASE name] SET …` or `RESET …`.
+    fn settings_of(&mut self, role: SettingsOf<String>) -> Result<Statement> {
+        let database = match self.words(&["in", "database"]) {
+            true => Some(self.name()?),
+            false => None,
+        };
+        let (name, value) = self.stored_setting()?;
+        Ok(Statement::AlterRoleSet {
+            role,
+            database,
+            name,
+            value,
+        })
     }
 
     /// `SET name TO value`, `SET name FROM CURRENT`, `RESET name`, `RESET ALL`.

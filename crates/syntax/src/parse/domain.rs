@@ -51,6 +51,7 @@ impl Parser<'_> {
             name,
             ty,
             storage: None,
+            compression: None,
             collation,
             constraints: vec![],
             pos,

@@ -55,14 +55,13 @@ impl Parser<'_> {
             p.expect('(')?;
             let statement = p.nested(Self::data_statement)?;
             p.expect(')')?;
-            if p.any_of(&["search", "cycle"]) {
-                return Err(p.unsupported("SEARCH and CYCLE of WITH", p.pos()));
-            }
             Ok(Cte {
                 name,
                 columns,
                 materialized,
                 statement,
+                search: p.search_clause()?,
+                cycle: p.cycle_clause()?,
                 pos,
             })
         })?;
@@ -534,10 +533,11 @@ impl Parser<'_> {
     fn join_condition(&mut self) -> Result<JoinOn> {
         if self.word("using") {
             let columns = self.name_list()?;
-            if self.is("as") {
-                return Err(self.unsupported("JOIN USING ... AS", self.pos()));
-            }
-            return Ok(JoinOn::Using(columns));
+            let name = match self.word("as") {
+                true => Some(self.name()?),
+                false => None,
+            };
+            return Ok(JoinOn::Using(columns, name));
         }
         self.keyword("on")?;
         Ok(JoinOn::On(self.expr()?))

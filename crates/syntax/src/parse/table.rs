@@ -299,6 +299,7 @@ impl Parser<'_> {
             identity: false,
             indexes: false,
             storage: false,
+            compression: false,
         };
         loop {
             let including = self.word("including");
@@ -313,7 +314,8 @@ impl Parser<'_> {
                 Some("identity") => like.identity = including,
                 Some("indexes") => like.indexes = including,
                 // A table has none of these that could be copied.
-                Some("compression" | "statistics") => {}
+                Some("statistics") => {}
+                Some("compression") => like.compression = including,
                 Some("storage") => like.storage = including,
                 Some("all") => {
                     like = Like {
@@ -325,6 +327,7 @@ impl Parser<'_> {
                         identity: including,
                         indexes: including,
                         storage: including,
+                        compression: including,
                     }
                 }
                 _ => return Err(self.unexpected()),
@@ -445,7 +448,7 @@ impl Parser<'_> {
         })
     }
 
-    fn index_options(&mut self) -> Result<Vec<(String, String)>> {
+    pub(super) fn index_options(&mut self) -> Result<Vec<(String, String)>> {
         let options = self.with_options()?;
         if self.is("using") && self.is_at(1, "index") && self.is_at(2, "tablespace") {
             self.at += 2;
@@ -474,7 +477,7 @@ impl Parser<'_> {
         })
     }
 
-    fn references(&mut self) -> Result<References> {
+    pub(super) fn references(&mut self) -> Result<References> {
         self.keyword("references")?;
         let table = self.any_name()?;
         let columns = if self.is_punct('(') {
@@ -532,138 +535,8 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows STORAGE.
-    fn storage(&mut self) -> Result<String> {
-        match self.word("default") {
-            true => Ok("default".to_owned()),
-            false => self.name(),
-        }
-    }
-
-    fn column_def(&mut self) -> Result<ColumnDef> {
-        let (name, pos) = self.name_pos()?;
-        let ty = self.type_name()?;
-        let storage = match self.word("storage") {
-            true => Some(self.storage()?),
-            false => None,
-        };
-        if self.is("compression") {
-            return Err(self.unsupported("COMPRESSION", self.pos()));
-        }
-        let mut column = ColumnDef {
-            name,
-            ty,
-            storage,
-            collation: None,
-            constraints: vec![],
-            pos,
-        };
-        loop {
-            if self.word("collate") {
-                column.collation = Some(self.any_name()?);
-                continue;
-            }
-            match self.column_constraint()? {
-                Some(constraint) => column.constraints.push(constraint),
-                None => return Ok(column),
-            }
-        }
-    }
-
-    pub(super) fn column_constraint(&mut self) -> Result<Option<ColumnConstraint>> {
-        let pos = self.pos();
-        let name = match self.word("constraint") {
-            true => Some(self.name()?),
-            false => None,
-        };
-        let mut no_inherit = false;
-        let kind = match self.peek_word() {
-            Some("not") if self.is_at(1, "null") => {
-                self.at += 2;
-                no_inherit = self.words(&["no", "inherit"]);
-                ColumnConstraintKind::NotNull
-            }
-            Some("null") => {
-                self.advance();
-                ColumnConstraintKind::Null
-            }
-            Some("default") => {
-                self.advance();
-                ColumnConstraintKind::Default(self.source(Self::default_expr)?)
-            }
-            Some("primary") => {
-                self.keywords(&["primary", "key"])?;
-                ColumnConstraintKind::PrimaryKey {
-                    options: self.index_options()?,
-                }
-            }
-            Some("unique") => {
-                self.advance();
-                let nulls_not_distinct = self.nulls_distinct()?;
-                let options = self.index_options()?;
-                ColumnConstraintKind::Unique {
-                    nulls_not_distinct,
-                    options,
-                }
-            }
-            Some("check") => {
-                self.advance();
-                let source = self.check_source()?;
-                no_inherit = self.words(&["no", "inherit"]);
-                ColumnConstraintKind::Check(source)
-            }
-            Some("references") => ColumnConstraintKind::References(self.references()?),
-            Some("generated") => {
-                self.advance();
-                let when = self.pos();
-                let always = self.word("always");
-                if !always {
-                    self.keywords(&["by", "default"])?;
-                }
-                self.keyword("as")?;
-                if self.is_punct('(') {
-                    self.generated(always, when)?
-                } else {
-                    self.keyword("identity")?;
-                    ColumnConstraintKind::Identity {
-                        always,
-                        options: self.identity_options()?,
-                    }
-                }
-            }
-            _ if name.is_some() => return Err(self.unexpected()),
-            _ => return Ok(None),
-        };
-        let may_be_deferred = matches!(
-            kind,
-            ColumnConstraintKind::PrimaryKey { .. }
-                | ColumnConstraintKind::Unique { .. }
-                | ColumnConstraintKind::References(_)
-        );
-        let attributes = self.constraint_attributes(true)?;
-        if let Some((at, word)) = attributes.misplaced().filter(|_| !may_be_deferred) {
-            let message = format!("misplaced {word} clause");
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
-        }
-        let may_be_ignored = matches!(
-            kind,
-            ColumnConstraintKind::Check(_) | ColumnConstraintKind::References(_)
-        );
-        if let Some((at, word)) = attributes.enforced_at.filter(|_| !may_be_ignored) {
-            let message = format!("misplaced {word} clause");
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
-        }
-        Ok(Some(ColumnConstraint {
-            name,
-            kind,
-            deferral: attributes.deferral(),
-            no_inherit,
-            pos,
-        }))
-    }
-
     /// `(expression) [VIRTUAL | STORED]`
-    fn generated(&mut self, always: bool, when: Pos) -> Result<ColumnConstraintKind> {
+    pub(super) fn generated(&mut self, always: bool, when: Pos) -> Result<ColumnConstraintKind> {
         let source = self.check_source()?;
         let stored = self.word("stored");
         if !stored {
@@ -677,11 +550,11 @@ impl Parser<'_> {
     }
 
     /// DEFAULT takes a `b_expr`: `NOT NULL` after it is a constraint.
-    fn default_expr(&mut self) -> Result<Expr> {
+    pub(super) fn default_expr(&mut self) -> Result<Expr> {
         self.restricted_expr()
     }
 
-    fn identity_options(&mut self) -> Result<Vec<SequenceOption>> {
+    pub(super) fn identity_options(&mut self) -> Result<Vec<SequenceOption>> {
         match self.is_punct('(') {
             true => self.parens(|p| p.sequence_options()),
             false => Ok(vec![]),
@@ -834,17 +707,13 @@ impl Parser<'_> {
             "set" if self.word("tablespace") => Ok(AlterAction::SetTablespace(self.name()?)),
             "set" if self.word("logged") => Ok(AlterAction::SetLogged(true)),
             "set" if self.word("unlogged") => Ok(AlterAction::SetLogged(false)),
-            "set" if self.words(&["without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),
+            "set" | "replica" | "cluster" if self.mark_ahead() => self.mark(&word),
             "reset" => Ok(AlterAction::ResetOptions(
                 self.parens(|p| p.list(Self::label))?,
             )),
-            "cluster" => {
-                self.keyword("on")?;
-                Ok(AlterAction::ClusterOn(Some(self.name()?)))
-            }
             "inherit" => Ok(AlterAction::Inherit(self.any_name()?)),
             "no" if self.word("inherit") => Ok(AlterAction::NoInherit(self.any_name()?)),
-            "replica" | "enable" | "disable" | "no" | "of" | "not" | "force" | "set" => {
+            "enable" | "disable" | "no" | "of" | "not" | "force" | "set" => {
                 Err(self.unsupported(&format!("ALTER TABLE {}", word.to_uppercase()), pos))
             }
             _ => {
@@ -870,104 +739,15 @@ impl Parser<'_> {
         }
     }
 
-    fn statistics_target(&mut self) -> Result<Option<i64>> {
+    pub(super) fn statistics_target(&mut self) -> Result<Option<i64>> {
         match self.word("default") {
             true => Ok(None),
             false => self.integer().map(Some),
         }
     }
 
-    fn alter_column(&mut self, column: String, pos: Pos) -> Result<AlterAction> {
-        if self.words(&["set", "default"]) {
-            let default = Some(self.source(Self::expr)?);
-            return Ok(AlterAction::SetDefault { column, default });
-        }
-        if self.words(&["drop", "default"]) {
-            return Ok(AlterAction::SetDefault {
-                column,
-                default: None,
-            });
-        }
-        if self.words(&["set", "not", "null"]) {
-            return Ok(AlterAction::SetNotNull(column));
-        }
-        if self.words(&["drop", "not", "null"]) {
-            return Ok(AlterAction::DropNotNull(column));
-        }
-        if self.words(&["drop", "identity"]) {
-            return Ok(AlterAction::DropIdentity {
-                column,
-                if_exists: self.if_exists(),
-            });
-        }
-        if self.words(&["set", "expression", "as"]) {
-            let source = self.check_source()?;
-            return Ok(AlterAction::SetExpression { column, source });
-        }
-        if self.words(&["drop", "expression"]) {
-            return Ok(AlterAction::DropExpression {
-                column,
-                if_exists: self.if_exists(),
-            });
-        }
-        if self.words(&["set", "data", "type"]) || self.word("type") {
-            let ty = self.type_name()?;
-            let collation = match self.word("collate") {
-                true => Some(self.any_name()?),
-                false => None,
-            };
-            let using = match self.word("using") {
-                true => Some(self.expr()?),
-                false => None,
-            };
-            return Ok(AlterAction::SetType {
-                column,
-                ty,
-                collation,
-                using,
-                pos,
-            });
-        }
-        if self.words(&["add", "generated"]) {
-            let always = self.word("always");
-            if !always {
-                self.keywords(&["by", "default"])?;
-            }
-            self.keywords(&["as", "identity"])?;
-            let options = self.identity_options()?;
-            return Ok(AlterAction::AddIdentity {
-                column,
-                always,
-                options,
-            });
-        }
-        if self.words(&["set", "storage"]) {
-            let word = self.storage()?;
-            return Ok(AlterAction::SetStorage { column, word });
-        }
-        if self.words(&["set", "statistics"]) {
-            let target = self.statistics_target()?;
-            let column = NameOrNumber::Name(column);
-            return Ok(AlterAction::SetStatistics(column, target));
-        }
-        if self.is("set") && self.is_punct_at(1, '(') {
-            self.advance();
-            let options = self.options()?;
-            return Ok(AlterAction::SetColumnOptions(column, options));
-        }
-        if self.is("reset") && self.is_punct_at(1, '(') {
-            self.advance();
-            let names = self.parens(|p| p.list(Self::label))?;
-            return Ok(AlterAction::ResetColumnOptions(column, names));
-        }
-        if self.is("restart") || self.is("set") {
-            return self.set_identity(column);
-        }
-        Err(self.unexpected())
-    }
-
     /// `SET GENERATED …`, `SET INCREMENT …`, `RESTART …`, any number of them.
-    fn set_identity(&mut self, column: String) -> Result<AlterAction> {
+    pub(super) fn set_identity(&mut self, column: String) -> Result<AlterAction> {
         let (mut always, mut options) = (None, Vec::new());
         loop {
             if self.is("restart") {
@@ -978,11 +758,7 @@ impl Parser<'_> {
                     self.keywords(&["by", "default"])?;
                 }
             } else if self.is("set") {
-                let pos = self.pos();
                 self.advance();
-                if self.is("compression") {
-                    return Err(self.unsupported("this ALTER COLUMN ... SET", pos));
-                }
                 let found = self.sequence_options()?;
                 if found.is_empty() {
                     return Err(self.unexpected());

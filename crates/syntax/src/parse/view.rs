@@ -118,6 +118,8 @@ fn recursive_view(name: &Name, columns: &[String], query: Query, pos: Pos) -> Qu
             columns: columns.to_vec(),
             materialized: None,
             statement: Statement::Query(Box::new(query)),
+            search: None,
+            cycle: None,
             pos,
         }],
         recursive: true,

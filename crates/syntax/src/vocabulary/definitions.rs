@@ -194,3 +194,13 @@ impl Enabled {
         }
     }
 }
+
+/// Whose sessions begin with a kept setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsOf<R> {
+    Role(R),
+    /// ALTER ROLE ALL.
+    Everyone,
+    /// Those of a database.
+    Database,
+}

@@ -13,6 +13,7 @@ pub mod compare;
 pub mod cursor;
 pub mod datetime;
 pub mod enums;
+mod form;
 pub mod json;
 pub mod jsonpath;
 mod misc;
@@ -253,6 +254,10 @@ pub static FAMILIES: &[FunctionFamily] = &[
     FunctionFamily {
         functions: system::acl::FUNCTIONS,
         operators: system::acl::OPERATORS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: form::FUNCTIONS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

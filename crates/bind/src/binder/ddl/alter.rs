@@ -18,9 +18,7 @@ use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause, ddl::options, slots_of_row};
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::tree::expr::Expr;
-use throng_catalog::{
-    ColumnDef, ConstraintDef, ConstraintKind, Persistence, Relation, Storage, TableDef,
-};
+use throng_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, Relation, TableDef};
 use throng_syntax::parse::ast::{
     self, AlterAction, NameOrNumber, ObjectChange, ObjectKind, Pos, TableConstraintKind as T,
 };
@@ -219,12 +217,6 @@ impl Binder<'_> {
                     name: None,
                     no_inherit: false,
                 });
-            }
-            AlterAction::SetStorage { column: name, word } => {
-                let attnum = column(self, draft, name)?;
-                let def = draft.table.column(attnum);
-                let storage = Storage::said(word, def.ty, &type_name(def.shown_type()))?;
-                out.push(AlterTable::SetStorage { attnum, storage });
             }
             AlterAction::DropNotNull(name) => {
                 let attnum = column(self, draft, name)?;
@@ -495,11 +487,7 @@ impl Binder<'_> {
                 let parent = self.relation(name).map_err(no_position)?;
                 out.push(AlterTable::NoInherit(parent.oid()));
             }
-            AlterAction::ClusterOn(None) => out.push(AlterTable::ClusterOn(None)),
-            AlterAction::ClusterOn(Some(name)) => {
-                let index = self.index_to_cluster(&draft.table, Some(name))?;
-                out.push(AlterTable::ClusterOn(Some(index)));
-            }
+            AlterAction::Mark(mark) => out.extend(self.mark(&draft.table, mark)?),
             AlterAction::SetStatistics(NameOrNumber::Number(_), _) => {
                 let message = "cannot refer to non-index column by number";
                 return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));

@@ -12,7 +12,7 @@ use crate::binder::ddl::view::set_view_option;
 use crate::binder::{Binder, ddl::options};
 use crate::command::{Ddl, Target, TargetKind};
 use throng_catalog::{Enabled, IndexDef, Relation, TableDef, ViewDef, ViewDefault};
-use throng_syntax::parse::ast::{self, AlterAction, NameOrNumber, ObjectKind, Triggers};
+use throng_syntax::parse::ast::{self, AlterAction, Mark, NameOrNumber, ObjectKind, Triggers};
 use throng_values::acl::right;
 
 pub(in crate::binder) fn is_other(found: &Relation) -> bool {
@@ -70,7 +70,6 @@ pub(in crate::binder) fn action_name(action: &AlterAction) -> &'static str {
         AlterAction::SetNotNull(_) => "ALTER COLUMN ... SET NOT NULL",
         AlterAction::DropNotNull(_) => "ALTER COLUMN ... DROP NOT NULL",
         AlterAction::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
-        AlterAction::SetStorage { .. } => "ALTER COLUMN ... SET STORAGE",
         AlterAction::SetStatistics(..) => "ALTER COLUMN ... SET STATISTICS",
         AlterAction::ResetColumnOptions(..) => "ALTER COLUMN ... RESET",
         AlterAction::AddIdentity { .. } => "ALTER COLUMN ... ADD IDENTITY",
@@ -96,8 +95,12 @@ pub(in crate::binder) fn action_name(action: &AlterAction) -> &'static str {
         AlterAction::ResetOptions(_) => "RESET",
         AlterAction::SetLogged(true) => "SET LOGGED",
         AlterAction::SetLogged(false) => "SET UNLOGGED",
-        AlterAction::ClusterOn(Some(_)) => "CLUSTER ON",
-        AlterAction::ClusterOn(None) => "SET WITHOUT CLUSTER",
+        AlterAction::Mark(Mark::Storage { .. }) => "ALTER COLUMN ... SET STORAGE",
+        AlterAction::Mark(Mark::Compression { .. }) => "ALTER COLUMN ... SET COMPRESSION",
+        AlterAction::Mark(Mark::ClusterOn(Some(_))) => "CLUSTER ON",
+        AlterAction::Mark(Mark::ClusterOn(None)) => "SET WITHOUT CLUSTER",
+        AlterAction::Mark(Mark::ReplicaIdentity(_)) => "REPLICA IDENTITY",
+        AlterAction::Mark(Mark::AccessMethod(_)) => "SET ACCESS METHOD",
         AlterAction::SetTablespace(_) => "SET TABLESPACE",
         AlterAction::OwnerTo(_) => "OWNER TO",
     }

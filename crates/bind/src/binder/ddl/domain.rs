@@ -90,6 +90,7 @@ pub fn check_shown(
         as_base(&mut bound, base);
     }
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,

@@ -9,6 +9,7 @@ use crate::command::{
 };
 use throng_catalog::{Relation, Through};
 use throng_syntax::parse::ast::{self, GrantKind, GrantOn};
+use throng_syntax::vocabulary::SettingsOf;
 use throng_values::acl::{Kind, right};
 
 fn wrong_right(bit: u32, on: &str) -> Error {
@@ -382,7 +383,8 @@ impl Binder<'_> {
                 Ok(())
             }
             Ddl::AlterRoleSet {
-                role: Some(role), ..
+                role: SettingsOf::Role(role),
+                ..
             } => {
                 if catalog.is_superuser(*role) {
                     return denied("alter", only("SUPERUSER", "alter roles with"));
@@ -392,11 +394,7 @@ impl Binder<'_> {
                     false => denied("alter", this("alter", *role)),
                 }
             }
-            Ddl::AlterRoleSet {
-                role: None,
-                database,
-                ..
-            } => {
+            Ddl::AlterRoleSet { database, .. } => {
                 let database = database.and_then(|oid| catalog.database(oid));
                 let owner = database.map_or(Oid::NONE, |d| d.owner);
                 self.must_own(owner, "database", database.map_or("", |d| &d.name))

@@ -105,6 +105,7 @@ pub fn index_shown(
     let ctx = stored_context(catalog, eval);
     let bound = terms_of(&mut Binder::defining(&ctx), index, table)?;
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,

@@ -97,6 +97,7 @@ impl Binder<'_> {
         def.domain = column.domain;
         def.generated = column.generated.clone().filter(|_| like.generated);
         def.storage = column.storage.filter(|_| like.storage);
+        def.compression = column.compression.filter(|_| like.compression);
         let mut new = plain(def);
         let behind = column.sequence.and_then(|oid| self.catalog().sequence(oid));
         match (column.identity, behind) {

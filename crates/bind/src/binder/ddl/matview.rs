@@ -214,9 +214,8 @@ fn is_for_materialized(action: &AlterAction) -> bool {
         action,
         AlterAction::SetOptions(_)
             | AlterAction::ResetOptions(_)
-            | AlterAction::SetStorage { .. }
             | AlterAction::OwnerTo(_)
-            | AlterAction::ClusterOn(_)
+            | AlterAction::Mark(_)
             | AlterAction::SetStatistics(..)
             | AlterAction::SetColumnOptions(..)
             | AlterAction::ResetColumnOptions(..)

@@ -16,12 +16,14 @@ pub(super) mod index_order;
 pub(super) mod inherit;
 pub(super) mod like;
 pub(super) mod maintain;
+pub(super) mod mark;
 pub(super) mod matview;
 pub(super) mod object;
 pub(super) mod options;
 pub(super) mod partition;
 pub(super) mod privilege;
 pub(super) mod reindex;
+pub(super) mod role_setting;
 pub(super) mod table;
 pub(super) mod trigger;
 pub(super) mod view;
@@ -289,19 +291,7 @@ impl Binder<'_> {
                 database,
                 name,
                 value,
-            } => {
-                let role = role.as_ref().map(|r| self.role(r)).transpose()?;
-                let database = database.as_ref().map(|name| self.database(name));
-                let database = database.transpose()?.map(|def| def.oid);
-                let set = name.as_ref().map(|name| self.stored_setting(name, value));
-                let (name, value) = set.transpose()?.unzip();
-                Ddl::AlterRoleSet {
-                    role,
-                    database,
-                    name,
-                    value: value.flatten(),
-                }
-            }
+            } => self.alter_role_set((role, database.as_deref()), (name.as_deref(), value))?,
             S::CreateDatabase { name, options } => self.create_database(name, options)?,
             S::AlterDatabase { name, options } => self.alter_database(name, options)?,
             S::DropDatabase {

@@ -9,6 +9,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 use crate::binder::ddl::domain::Declared;
 use crate::binder::dml::row_names;
 use crate::binder::query::scope::Scope;
+use crate::binder::stored_expression::is_made_to_fit;
 use crate::binder::{Binder, Clause, ddl::inherit, ddl::options, slots_of_row};
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions, TableSource,
@@ -64,21 +65,12 @@ impl Binder<'_> {
         options::check(&ast.options, options::TABLE)?;
         let options = ast.options.clone();
         let table = TableDef {
-            oid: Oid::NONE,
             schema,
             name: ast.name.last().to_string(),
             owner: self.ctx.user,
-            file: throng_types::FileId(0),
-            columns: vec![],
             persistence,
             options,
-            parents: vec![],
-            partitioned: None,
-            bound: None,
-            detaching: None,
-            materialized: None,
-            keys_off: vec![],
-            array_name: None,
+            ..TableDef::of_columns(vec![])
         };
         let mut draft = Draft {
             table,
@@ -330,6 +322,10 @@ impl Binder<'_> {
         if let Some(word) = &ast.storage {
             def.storage = Storage::said(word, ty, &type_name(def.shown_type()))?;
         }
+        if let Some(word) = &ast.compression {
+            let shown = type_name(def.shown_type());
+            def.compression = self.compression(word, ty, &shown)?;
+        }
         let sequence = serial.map(|ty| SequenceOptions {
             ty: Some(ty.oid),
             ..SequenceOptions::default()
@@ -552,8 +548,8 @@ impl Binder<'_> {
             );
         }
         let from = bound.type_oid();
-        // NULL is no default, unless it stands before a domain's.
-        let nothing = column.domain.is_none();
+        // NULL is no default, unless it stands before a domain's or is made to fit.
+        let nothing = column.domain.is_none() && !is_made_to_fit(column.ty);
         let sequence = sequence_of(&bound);
         let cast = self.try_coerce(bound, column.ty, CastContext::Assignment, source.expr.pos)?;
         let Some(cast) = cast else {

@@ -123,6 +123,7 @@ pub fn trigger_condition_shown(
     let ctx = stored_context(catalog, eval);
     let bound = Binder::new(&ctx).stored_condition(&when.text, &table)?;
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,
@@ -158,6 +159,7 @@ fn kept_text(
     let format = stored_format();
     let host = Named::by(catalog, eval);
     let style = Style {
+        kept: true,
         catalog,
         search_path: STORED_PATH,
         pretty: false,

@@ -76,6 +76,7 @@ pub fn rewritten(
     let format = stored_format();
     let host = Named::by(renamed, eval);
     let style = Style {
+        kept: true,
         catalog: renamed,
         search_path: STORED_PATH,
         pretty: false,
@@ -97,6 +98,7 @@ pub fn view_definition(
 ) -> Result<String> {
     let bound = stored_view(view, catalog, eval)?;
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,
@@ -157,6 +159,7 @@ pub(in crate::binder) fn stored_expr(
 ) -> Result<(String, Vec<Oid>)> {
     let format = stored_format();
     let style = Style {
+        kept: true,
         catalog: ctx.catalog,
         search_path: STORED_PATH,
         pretty: false,
@@ -328,6 +331,7 @@ impl Binder<'_> {
             ..self.ctx.eval
         };
         let style = Style {
+            kept: true,
             catalog: self.catalog(),
             search_path: STORED_PATH,
             pretty: false,

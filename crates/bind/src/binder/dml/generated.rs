@@ -99,6 +99,7 @@ pub fn generation_shown(
     let names = row_names(table, &table.name, rel);
     let bound = binder.in_clause(CLAUSE, |b| b.expr(&ast, &Scope::within(&names, None)))?;
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty,
@@ -127,6 +128,7 @@ pub(in crate::binder) fn kept_text(
     let format = stored_format();
     let host = Named::by(catalog, eval);
     let style = Style {
+        kept: true,
         catalog,
         search_path: STORED_PATH,
         pretty: false,

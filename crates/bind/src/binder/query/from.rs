@@ -745,6 +745,13 @@ impl Binder<'_> {
             self.join_condition(kind, on, &names, &left_names, &right_names, pos, scope)?;
         names.columns = columns;
         let mut kept = None;
+        if let JoinOn::Using(merged, Some(name)) = on {
+            let columns = names.columns[..merged.len()].to_vec();
+            names.join(Names {
+                tables: vec![NamedTable::of_columns(name, columns)],
+                columns: vec![],
+            })?;
+        }
         if let Some(alias) = alias {
             if alias.columns.len() > names.columns.len() {
                 let (has, given) = (names.columns.len(), alias.columns.len());
@@ -756,17 +763,7 @@ impl Binder<'_> {
                 .zip(&alias.columns)
                 .for_each(|(c, n)| c.name = n.clone());
             kept = self.join_alias(alias, &names.columns);
-            names.tables = vec![NamedTable {
-                name: alias.name.clone(),
-                schema: None,
-                rel: None,
-                columns: names.columns.clone(),
-                table: None,
-                catalog: false,
-                function: false,
-                row_type: None,
-                nullable: false,
-            }];
+            names.tables = vec![NamedTable::of_columns(&alias.name, names.columns.clone())];
         }
         let item = FromItem::Join {
             kind,
@@ -826,7 +823,7 @@ impl Binder<'_> {
                 })?;
                 return Ok((Some(condition), all(), vec![]));
             }
-            JoinOn::Using(columns) => columns.clone(),
+            JoinOn::Using(columns, _) => columns.clone(),
             JoinOn::Natural => left
                 .columns
                 .iter()

@@ -8,5 +8,6 @@ pub(super) mod row_locks;
 pub(super) mod row_query;
 pub(super) mod sample;
 pub(super) mod scope;
+pub(super) mod search;
 pub(super) mod select;
 pub(super) mod with;

@@ -45,6 +45,23 @@ pub(in crate::binder) struct NamedTable {
     pub nullable: bool,
 }
 
+impl NamedTable {
+    /// A name for columns that are of no entry of their own.
+    pub fn of_columns(name: &str, columns: Vec<NamedColumn>) -> NamedTable {
+        NamedTable {
+            name: name.to_owned(),
+            schema: None,
+            rel: None,
+            columns,
+            table: None,
+            catalog: false,
+            function: false,
+            row_type: None,
+            nullable: false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(in crate::binder) struct NamedColumn {
     pub name: String,

@@ -12,12 +12,12 @@ use throng_syntax::parse::walk::{self, ReferencePosition};
 use throng_values::func::RelColumn;
 
 /// The two operands of a recursive query.
-struct Recursion<'a> {
+pub(in crate::binder) struct Recursion<'a> {
     /// The query that holds the UNION, whose WITH both operands see.
-    union: &'a ast::Query,
-    all: bool,
-    init: &'a ast::Query,
-    term: &'a ast::Query,
+    pub union: &'a ast::Query,
+    pub all: bool,
+    pub init: &'a ast::Query,
+    pub term: &'a ast::Query,
 }
 
 fn invalid(message: String) -> Error {
@@ -70,6 +70,10 @@ impl Binder<'_> {
         outer: Option<&Scope<'_>>,
     ) -> Result<CteName> {
         let scope = Scope::behind(visible, outer);
+        if cte.search.is_some() || cte.cycle.is_some() {
+            let error = Error::new(state::SYNTAX_ERROR, "WITH query is not recursive");
+            return Err(error.position(cte.pos + 1));
+        }
         let (body, columns) = match &cte.statement {
             ast::Statement::Query(query) => {
                 let query = self.query(query, Some(&scope))?;
@@ -116,6 +120,10 @@ impl Binder<'_> {
         outer: Option<&Scope<'_>>,
     ) -> Result<CteName> {
         let recursion = well_formed(cte)?;
+        if cte.search.is_some() || cte.cycle.is_some() {
+            let plain = self.without_search(cte, &recursion, visible, outer)?;
+            return self.bind_cte(&plain, visible, outer);
+        }
         let around = Scope::behind(visible, outer);
         let inner = self.bind_ctes(
             &recursion.union.with,

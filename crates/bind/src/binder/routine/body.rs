@@ -659,6 +659,7 @@ pub fn routine_body_text(
         named: None,
     };
     let style = Style {
+        kept: false,
         catalog,
         search_path,
         pretty: false,
@@ -687,6 +688,7 @@ pub(in crate::binder) fn routine_body_again(
     );
     let ctx = crate::binder::ddl::view::stored_context(renamed.before, renamed.eval);
     let style = Style {
+        kept: true,
         catalog: renamed.after,
         search_path: crate::binder::ddl::view::STORED_PATH,
         pretty: false,

@@ -43,7 +43,7 @@ impl SessionHost<'_> {
             "pg_get_expr" => match args[0].as_str() {
                 Some(text) => {
                     let pretty = args.get(2).is_some_and(Datum::is_true);
-                    self.kept_text(text, oid(&args[1]), pretty).into()
+                    self.shown_text(text, oid(&args[1]), pretty).into()
                 }
                 None => Datum::Null,
             },
@@ -317,7 +317,7 @@ impl SessionHost<'_> {
 
     /// What a column of a table is computed by, or gets by default, or the condition of a partial
     /// index, as the session would write it; any other text as it is.
-    fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
+    pub(in crate::session) fn shown_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             // A view has defaults of its own.
             let table = &binder::columns_of(&self.catalog.relation(table)?)?;

@@ -77,6 +77,10 @@ impl SystemState for SessionHost<'_> {
         self.session.current_role_oid()
     }
 
+    fn kept_text(&self, relation: Oid, text: &str) -> String {
+        self.shown_text(text, relation, false)
+    }
+
     fn sessions(&self) -> Vec<SessionInfo> {
         self.session
             .engine

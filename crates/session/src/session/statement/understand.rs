@@ -24,6 +24,7 @@ use throng_syntax::parse::{
     ast::{Parsed, Statement},
 };
 use throng_syntax::vocabulary::TableLock;
+use throng_types::error::Severity;
 use throng_types::{Error, Oid, Result, SqlType, interrupt};
 use throng_values::func::{EvalContext, EvalStop};
 use throng_values::settings::Id;
@@ -416,10 +417,20 @@ impl Session {
         if sql.len() < LONG_TEXT
             && let Some(parsed) = interrupt::bounded(|| parse::parse(sql))
         {
+            self.tell_cut_names(parse::cut_names(sql))?;
             return parsed;
         }
         let text: Arc<str> = sql.into();
-        Box::pin(self.on_a_thread(move |_| parse::parse(&text))).await
+        let work = move |_: EvalContext<'_>| Ok((parse::cut_names(&text), parse::parse(&text)));
+        let (cut, parsed) = Box::pin(self.on_a_thread(work)).await?;
+        self.tell_cut_names(cut)?;
+        parsed
+    }
+
+    /// Names of a text that are too long to be kept.
+    fn tell_cut_names(&self, names: Vec<Error>) -> Result<()> {
+        let mut names = names.into_iter();
+        names.try_for_each(|name| self.tell(name.severity(Severity::Notice)))
     }
 
     /// Binds and plans a data statement. `most_unknown`: see [`PlanContext`].

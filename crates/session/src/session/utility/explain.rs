@@ -2,6 +2,7 @@
 //! operator did.
 
 mod deparse;
+mod markup;
 mod write;
 
 use std::sync::Arc;
@@ -27,6 +28,17 @@ use write::{Shown, millis, write_json, write_text, write_triggers};
 
 /// The oid of the type `json`, known to clients; there are no values of it to compute with.
 const JSON: Oid = Oid(114);
+/// So is that of `xml`.
+const XML: Oid = Oid(142);
+
+/// What is written as JSON in the words of another format.
+fn marked_up(json: String, format: ExplainFormat) -> Datum {
+    match format {
+        ExplainFormat::Xml => Datum::from(markup::xml(&json)),
+        ExplainFormat::Yaml => Datum::from(markup::yaml(&json)),
+        ExplainFormat::Text | ExplainFormat::Json => Datum::Json(json.into()),
+    }
+}
 
 impl Session {
     pub(in crate::session) async fn explain(
@@ -45,8 +57,9 @@ impl Session {
     /// The columns of EXPLAIN's result.
     pub(in crate::session) fn explain_shape(&self, options: &ExplainOptions) -> Arc<RowShape> {
         let ty = match options.format {
-            ExplainFormat::Text => SqlType::TEXT,
+            ExplainFormat::Text | ExplainFormat::Yaml => SqlType::TEXT,
             ExplainFormat::Json => SqlType::plain(JSON),
+            ExplainFormat::Xml => SqlType::plain(XML),
         };
         let name = "QUERY PLAN".to_owned();
         as_text(vec![Field {
@@ -140,7 +153,7 @@ impl Session {
         let host = self.host(&catalog);
         let ctx = host.eval();
         let give = |line: String| client.row(&[Datum::from(line)], shape, &ctx);
-        if options.format == ExplainFormat::Json {
+        if options.format != ExplainFormat::Text {
             let mut json = String::from("[\n  {\n    \"Plan\": ");
             write_json(&tree, options, 2, &mut json);
             if options.summary {
@@ -159,7 +172,7 @@ impl Session {
                 ));
             }
             json.push_str("\n  }\n]");
-            return client.row(&[Datum::Json(json.into())], shape, &ctx);
+            return client.row(&[marked_up(json, options.format)], shape, &ctx);
         }
         let mut lines = Vec::new();
         write_text(&tree, options, 0, &mut lines);

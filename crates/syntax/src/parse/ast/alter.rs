@@ -48,10 +48,6 @@ pub enum AlterAction {
         column: String,
         if_exists: bool,
     },
-    SetStorage {
-        column: String,
-        word: String,
-    },
     /// Of a generated column.
     SetExpression {
         column: String,
@@ -77,9 +73,36 @@ pub enum AlterAction {
     ResetOptions(Vec<String>),
     SetLogged(bool),
     OwnerTo(String),
+    SetTablespace(String),
+    Mark(Mark),
+}
+
+/// What is only kept of a table or of a column: rows stay as they are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    Storage {
+        column: String,
+        word: String,
+    },
+    Compression {
+        column: String,
+        word: String,
+    },
     /// An index's name; none: `SET WITHOUT CLUSTER`.
     ClusterOn(Option<String>),
-    SetTablespace(String),
+    ReplicaIdentity(ReplicaIdentity),
+    /// None: DEFAULT.
+    AccessMethod(Option<String>),
+}
+
+/// By what a row is told to those who follow changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReplicaIdentity {
+    Default,
+    Nothing,
+    Full,
+    /// The index's name.
+    Index(String),
 }
 
 /// A column; an index's may be told by its number.

@@ -78,11 +78,12 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
     // elements.
     let types = throng_types::sqltype::all_types();
     let only_shown = |ty| matches!(ty, oid::RECORD | oid::VOID);
+    let in_text = |ty| only_shown(ty) || ty == oid::CSTRING;
     let mut add = |cast: Cast| {
         map.entry((cast.from, cast.to))
             .or_insert_with(|| Box::leak(Box::new(cast)));
     };
-    for ty in types.iter().filter(|t| !t.is_pseudo() || only_shown(t.oid)) {
+    for ty in types.iter().filter(|t| !t.is_pseudo() || in_text(t.oid)) {
         for string in STRINGS {
             if ty.oid == string {
                 continue;
