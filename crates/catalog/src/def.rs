@@ -434,7 +434,24 @@ impl DatabaseDef {
     }
 }
 
-/// A type that a user made: an enum, a domain or a composite type.
+/// What a range type that a user made is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangeDef {
+    #[serde(with = "id")]
+    pub subtype: Oid,
+    /// The operator class that orders the subtype's values.
+    #[serde(with = "id")]
+    pub class: Oid,
+    /// That of the order, where the subtype has collations; none elsewhere.
+    #[serde(with = "id")]
+    pub collation: Oid,
+    /// The function that tells how far two values are apart, or none.
+    #[serde(with = "id")]
+    pub difference: Oid,
+}
+
+/// A type that a user made: an enum, a domain, a composite type or a range type. The multirange
+/// type over a range type has a definition of its own, with no more than a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypeDef {
     /// See [`throng_types::sqltype::made`].
@@ -455,6 +472,8 @@ pub struct TypeDef {
     /// What its array type is called, where that is not `_` and its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeDef>,
 }
 
 impl UserType for TypeDef {

@@ -37,10 +37,10 @@ pub use def::{
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
     DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
-    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
-    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
-    TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
-    ViewUse, index_column_names,
+    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RangeDef, RoleDef,
+    RoleSettings, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage,
+    TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef,
+    ViewDefault, ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -474,6 +474,11 @@ impl Catalog {
             }
         }
         self.note_array_name(&object);
+        if let Object::Type(def) = &object
+            && let Some(range) = &def.range
+        {
+            throng_types::range::declare(def.oid, range.subtype);
+        }
         self.mentions.note(&object, true);
         self.kinds[object.kind().place()].insert(oid);
         self.objects.insert(oid, object);

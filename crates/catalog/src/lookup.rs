@@ -310,6 +310,7 @@ impl Catalog {
             domain: None,
             fields: Some(fields),
             array_name: None,
+            range: None,
         }))
     }
 

@@ -115,6 +115,7 @@ impl Callee {
             Datum::Bytea(bytes) => bytes.len() <= FEW,
             Datum::Base(value) => value.bytes.len() <= FEW,
             Datum::Array(array) => array.items.len() <= FEW / size_of::<Datum>(),
+            Datum::Multirange(multirange) => multirange.ranges.len() <= FEW / 128,
             // A part of it is found by halving, and seldom much of it.
             Datum::Jsonb(json) => json.as_bytes().len() <= 16 * FEW,
             _ => true,

@@ -71,6 +71,7 @@ impl Run<'_> {
             domain: None,
             fields: None,
             array_name: None,
+            range: None,
         });
         self.grant_defaults(builtin::class::TYPE, oid, owner, schema, Kind::Type);
         Ok(())

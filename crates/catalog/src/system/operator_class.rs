@@ -61,6 +61,8 @@ classes! {
     10065 uuid_ops in 2968 for UUID default;
     10067 pg_lsn_ops in 3253 for PG_LSN default;
     10069 enum_ops in 3522 for ANYENUM default;
+    10076 range_ops in 3901 for ANYRANGE default;
+    10080 multirange_ops in 4199 for ANYMULTIRANGE default;
     10088 jsonb_ops in 4033 for JSONB default;
     4217 text_pattern_ops in 2095 for TEXT;
     4218 varchar_pattern_ops in 2095 for TEXT;
@@ -91,7 +93,9 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (2994, "record_ops"),
     (3253, "pg_lsn_ops"),
     (3522, "enum_ops"),
+    (3901, "range_ops"),
     (4033, "jsonb_ops"),
+    (4199, "multirange_ops"),
     (5067, "xid8_ops"),
 ];
 
@@ -169,7 +173,15 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (2994, oid::RECORD, oid::RECORD, 2987, "btrecordcmp"),
     (3253, oid::PG_LSN, oid::PG_LSN, 3251, "pg_lsn_cmp"),
     (3522, oid::ANYENUM, oid::ANYENUM, 3514, "enum_cmp"),
+    (3901, oid::ANYRANGE, oid::ANYRANGE, 3870, "range_cmp"),
     (4033, oid::JSONB, oid::JSONB, 4044, "jsonb_cmp"),
+    (
+        4199,
+        oid::ANYMULTIRANGE,
+        oid::ANYMULTIRANGE,
+        4273,
+        "multirange_cmp",
+    ),
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
 
@@ -206,6 +218,8 @@ fn ordered_as(ty: Oid) -> Oid {
         oid::VARCHAR => oid::TEXT,
         oid::REGPROC | oid::REGCLASS | oid::REGTYPE | oid::REGROLE | oid::REGNAMESPACE => oid::OID,
         _ if throng_types::sqltype::made::is_enum(ty) => oid::ANYENUM,
+        _ if throng_types::range::is_range(ty) => oid::ANYRANGE,
+        _ if throng_types::range::is_multirange(ty) => oid::ANYMULTIRANGE,
         _ if throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array()) => oid::ANYARRAY,
         other => other,
     }

@@ -455,6 +455,7 @@ impl Binder<'_> {
             domain: Some(of),
             fields: None,
             array_name: None,
+            range: None,
         }))
     }
 

@@ -718,6 +718,8 @@ impl Binder<'_> {
         let open = |arg: &ArgDef| {
             SqlType::plain(match arg.ty {
                 oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => oid::INT4_ARRAY,
+                oid::ANYRANGE | oid::ANYCOMPATIBLERANGE => oid::INT4RANGE,
+                oid::ANYMULTIRANGE | oid::ANYCOMPATIBLEMULTIRANGE => oid::INT4MULTIRANGE,
                 ty if is_polymorphic(ty) => oid::INT4,
                 ty => ty,
             })
