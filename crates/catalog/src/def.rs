@@ -299,6 +299,10 @@ pub enum ConstraintKind {
         #[serde(with = "id")]
         index: Oid,
     },
+    Exclusion {
+        #[serde(with = "id")]
+        index: Oid,
+    },
     /// `expr` is SQL text over the table's column names; `columns` are those it uses.
     Check {
         expr: String,
@@ -320,6 +324,9 @@ pub struct ForeignKey {
     pub on_update: FkAction,
     pub on_delete: FkAction,
     pub match_full: bool,
+    /// The last column is a range that those of the referenced rows cover together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub period: bool,
 }
 
 /// A sequence. Its current value is in its file, outside transactions.
@@ -838,10 +845,12 @@ impl TableDef {
 }
 
 impl ConstraintDef {
-    /// The index that enforces it, for a primary key or unique constraint.
+    /// The index that enforces it, for a primary key, a unique or an exclusion constraint.
     pub fn index(&self) -> Option<Oid> {
         match self.kind {
-            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+            ConstraintKind::PrimaryKey { index }
+            | ConstraintKind::Unique { index }
+            | ConstraintKind::Exclusion { index } => Some(index),
             _ => None,
         }
     }

@@ -132,6 +132,7 @@ impl Callee {
             Callee::Spread(func) => {
                 let mut values = args.to_vec();
                 if let Some(Datum::Array(array)) = values.pop() {
+                    throng_values::func::range::must_be_flat(func, &array)?;
                     fits(array.items.len() * size_of::<Datum>())?;
                     values.extend_from_slice(&array.items);
                 }

@@ -39,6 +39,11 @@ const NULL_LAST: u8 = 0xff;
 const PLAIN: u8 = 0x40;
 const INTEGER_ZERO: u8 = 0x80;
 
+/// The key of the empty range, and of the empty multirange.
+pub(crate) const EMPTY_RANGE: [u8; 2] = [PLAIN, 0x00];
+/// How keys of all others begin.
+pub(crate) const SOME_RANGE: [u8; 2] = [PLAIN, 0x01];
+
 /// How a key column is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct KeyOrder {
@@ -197,7 +202,7 @@ pub fn encode_one(value: &Datum, order: KeyOrder, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Datum::Null => out.push(NULL_LAST),
         Datum::Bool(v) => out.push(PLAIN + u8::from(*v)),
@@ -255,13 +260,13 @@ fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<
         }
         Datum::Jsonb(value) => jsonb::write_key(value.root(), true, out),
         Datum::Base(v) => base_value(v, out)?,
-        Datum::Range(range) => {
-            out.push(PLAIN);
-            out.push(u8::from(!range.is_empty()));
-            if let Some(ends) = &range.bounds {
+        Datum::Range(range) => match &range.bounds {
+            None => out.extend_from_slice(&EMPTY_RANGE),
+            Some(ends) => {
+                out.extend_from_slice(&SOME_RANGE);
                 bounds(ends, range.subtype, out)?;
             }
-        }
+        },
         Datum::Multirange(multirange) => {
             out.push(PLAIN);
             for range in &multirange.ranges {

@@ -21,6 +21,7 @@ pub mod numeric;
 mod ordered;
 pub mod page;
 pub mod range;
+pub mod reach;
 pub mod row;
 pub mod shared;
 pub mod sqltype;

@@ -8,6 +8,7 @@ mod alter;
 mod create;
 mod database;
 mod drop;
+mod exclusion;
 mod grant;
 mod inherit;
 mod matview;

@@ -236,6 +236,13 @@ fn family_of(ty: Oid) -> Option<u32> {
     CLASSES.iter().find(|c| c.ty == ty).map(|c| c.family)
 }
 
+/// What the family is called that orders values of a type.
+pub fn family_name(ty: Oid) -> &'static str {
+    let family = family_of(ordered_as(ty));
+    let named = FAMILY_NAMES.iter().find(|(oid, _)| Some(*oid) == family);
+    named.map_or("", |(_, name)| name)
+}
+
 /// Whether there is an operator class of that oid.
 pub fn is_class(oid: Oid) -> bool {
     CLASSES.iter().any(|class| class.oid == oid.0)

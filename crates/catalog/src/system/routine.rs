@@ -420,5 +420,6 @@ pub(super) fn pg_am(_: &Catalog, _: &dyn SystemState) -> Rows {
         row![builtin::HEAP_AM, "heap", Oid(3), Datum::Char(b't')],
         row![builtin::BTREE_AM, "btree", Oid(330), Datum::Char(b'i')],
         row![builtin::HASH_AM, "hash", Oid(331), Datum::Char(b'i')],
+        row![builtin::GIST_AM, "gist", Oid(332), Datum::Char(b'i')],
     ]
 }

@@ -28,6 +28,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::arrival::{push_new, set_by};
+use super::exclusion::{self, Entering};
 use super::modify::read_row;
 use super::partition::{WriteTarget, leaf_or_error, place_of};
 use super::row::{conflict_with, enter_unless, is_unique_for};
@@ -244,8 +245,10 @@ async fn set_over(
 
 /// The places of the indexes that decide about a conflict; `named`: those, none: all unique ones.
 fn arbiters(target: &Target, named: &[Oid]) -> Result<Vec<usize>> {
-    let is_arbiter =
-        |index: &Index| index.def.unique && (named.is_empty() || named.contains(&index.def.oid));
+    let is_arbiter = |index: &Index| {
+        let keeps_out = index.def.unique || !index.def.terms.exclusion.is_empty();
+        keeps_out && (named.is_empty() || named.contains(&index.def.oid))
+    };
     let mut found = Vec::new();
     let indexes = target.indexes.iter().zip(&target.deferrable);
     for (number, (index, deferrable)) in indexes.enumerate() {
@@ -291,6 +294,18 @@ async fn find(
         let Some(computed) = target.computed(number, row, cx).await? else {
             continue;
         };
+        if !index.def.terms.exclusion.is_empty() {
+            let entering = Entering {
+                row,
+                computed: &computed,
+                tid: None,
+            };
+            if let Some(other) = exclusion::find(target, number, entering, cx).await? {
+                must_be_seen(target, other.tid, cx).await?;
+                return Ok(Some(other.tid));
+            }
+            continue;
+        }
         key.clear();
         let any_null = index.append_key(row, &computed, &mut key)?;
         if !is_unique_for(index, any_null) {

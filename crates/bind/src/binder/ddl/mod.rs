@@ -10,6 +10,7 @@ pub(super) mod database;
 pub(super) mod domain;
 pub(super) mod domain_value;
 pub(super) mod drop_absent;
+mod exclusion;
 pub(super) mod grant;
 pub(super) mod index;
 pub(super) mod index_order;

@@ -7,6 +7,7 @@ use throng_types::sqltype::{has_collation, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use crate::binder::ddl::domain::Declared;
+use crate::binder::ddl::exclusion::may_overlap_not;
 use crate::binder::dml::row_names;
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause, ddl::inherit, ddl::options, slots_of_row};
@@ -487,6 +488,7 @@ impl Binder<'_> {
                 }
                 C::PrimaryKey { options } => T::PrimaryKey {
                     columns: column(),
+                    without_overlaps: false,
                     include: vec![],
                     options: options.clone(),
                 },
@@ -495,6 +497,7 @@ impl Binder<'_> {
                     options,
                 } => T::Unique {
                     columns: column(),
+                    without_overlaps: false,
                     include: vec![],
                     nulls_not_distinct: *nulls_not_distinct,
                     options: options.clone(),
@@ -502,6 +505,7 @@ impl Binder<'_> {
                 C::Check(source) => T::Check(source.clone()),
                 C::References(references) => T::ForeignKey {
                     columns: column(),
+                    period: false,
                     references: references.clone(),
                 },
             };
@@ -648,20 +652,29 @@ impl Binder<'_> {
         let kind = match &ast.kind {
             T::PrimaryKey {
                 columns,
+                without_overlaps,
                 include,
                 options,
             } => NewConstraintKind::PrimaryKey {
                 columns: key_columns(columns)?,
+                without_overlaps: may_overlap_not(*without_overlaps, columns, table, ast.pos)?,
                 include: included(include)?,
                 options: key_options(options)?,
             },
+            T::Exclude(exclusion) => {
+                let table = Arc::new(table.clone());
+                let new = self.exclusion(exclusion, &table, ast.pos)?;
+                NewConstraintKind::Exclude(Box::new(new))
+            }
             T::Unique {
                 columns,
+                without_overlaps,
                 include,
                 nulls_not_distinct,
                 options,
             } => NewConstraintKind::Unique {
                 columns: key_columns(columns)?,
+                without_overlaps: may_overlap_not(*without_overlaps, columns, table, ast.pos)?,
                 include: included(include)?,
                 nulls_not_distinct: *nulls_not_distinct,
                 options: key_options(options)?,
@@ -692,8 +705,9 @@ impl Binder<'_> {
             }
             T::ForeignKey {
                 columns,
+                period,
                 references,
-            } => self.foreign_key(columns, references, table)?,
+            } => self.foreign_key(columns, *period, references, table)?,
             T::NotNull(_) => {
                 return Err(Error::internal("NOT NULL is not kept as a constraint"));
             }
@@ -761,6 +775,7 @@ impl Binder<'_> {
     fn foreign_key(
         &mut self,
         columns: &[(String, Pos)],
+        period: bool,
         references: &ast::References,
         table: &TableDef,
     ) -> Result<NewConstraintKind> {
@@ -808,6 +823,7 @@ impl Binder<'_> {
             on_update: references.on_update,
             on_delete: references.on_delete,
             match_full: references.match_full,
+            periods: (period, references.period),
         })
     }
 
@@ -879,6 +895,7 @@ fn virtual_key(kind: &T) -> Error {
 fn key_kind(kind: &T) -> &'static str {
     match kind {
         T::PrimaryKey { .. } => "primary key",
+        T::Exclude(_) => "exclude",
         _ => "unique",
     }
 }

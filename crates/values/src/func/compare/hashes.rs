@@ -79,7 +79,7 @@ fn together<'a>(
 }
 
 /// The hash of a value of a type.
-fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
+pub fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
     Ok(match value {
         Datum::Bool(v) => word(u32::from(*v), seed),
         Datum::Char(v) => word(i32::from(*v as i8) as u32, seed),

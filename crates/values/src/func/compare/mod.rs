@@ -1,6 +1,6 @@
 //! The comparison operators, over the order that `crate::order` has for each type.
 
-pub(super) mod hashes;
+pub mod hashes;
 pub(super) mod table;
 
 use super::{EvalContext, EvalResult};

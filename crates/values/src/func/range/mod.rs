@@ -9,11 +9,11 @@ pub use aggregate::AGGREGATES;
 pub use operator::OPERATORS;
 pub use table::{CASTS, CONSTRUCTORS, FUNCTIONS, MADE_MULTIRANGE, MADE_RANGE, SETS};
 
-use crate::func::{EvalContext, EvalResult, EvalStop, SetIterator};
+use crate::func::{EvalContext, EvalResult, EvalStop, Function, SetIterator};
 use crate::range::{self, gather, make, type_of};
 use std::sync::Arc;
 use throng_types::error::state;
-use throng_types::range::{Bound, Bounds, RangeType, multirange_type};
+use throng_types::range::{Bound, Bounds, RangeType, multirange_type, range_type};
 use throng_types::{Array, Datum, Error, Multirange, Oid, Range, Result};
 
 pub(super) fn range(value: &Datum) -> &Arc<Range> {
@@ -87,13 +87,26 @@ pub fn construct_multi(ty: &RangeType, args: &[Datum]) -> EvalResult {
     Ok(of_multirange(gather(ty, ranges)?))
 }
 
+/// 21000 where a multirange is to be made of an array of several dimensions.
+pub fn must_be_flat(func: &Function, array: &Array) -> Result<()> {
+    if array.dims.len() < 2 || range_type(func.variadic).is_none() {
+        return Ok(());
+    }
+    Err(many_dimensions())
+}
+
+#[cold]
+fn many_dimensions() -> Error {
+    let message = "multiranges cannot be constructed from multidimensional arrays";
+    Error::new(state::CARDINALITY_VIOLATION, message)
+}
+
 /// From an array of ranges.
 pub fn construct_from_array(ty: &RangeType, array: &Array) -> EvalResult {
-    if array.dims.len() > 1 {
-        let message = "multiranges cannot be constructed from multidimensional arrays";
-        return Err(Error::new(state::CARDINALITY_VIOLATION, message).into());
+    match array.dims.len() {
+        0 | 1 => construct_multi(ty, &array.items),
+        _ => Err(many_dimensions().into()),
     }
-    construct_multi(ty, &array.items)
 }
 
 /// The range type that the last argument names, and the arguments before it.
