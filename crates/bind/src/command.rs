@@ -267,6 +267,11 @@ pub enum Ddl {
         roles: Vec<Oid>,
         cascade: bool,
     },
+    /// The range type, and what its multirange type is called.
+    CreateRange {
+        def: TypeDef,
+        multirange: Option<String>,
+    },
     CreateEnum {
         schema: Oid,
         name: String,
@@ -397,7 +402,7 @@ impl Ddl {
             Ddl::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES".into(),
             Ddl::ReassignOwned { .. } => "REASSIGN OWNED".into(),
             Ddl::DropOwned { .. } => "DROP OWNED".into(),
-            Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
+            Ddl::CreateEnum { .. } | Ddl::CreateRange { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
             Ddl::CreateRoutine { def, .. } => match def.kind {
                 RoutineKind::Function => "CREATE FUNCTION".into(),

@@ -132,9 +132,7 @@ impl Run<'_> {
         let names = index_column_names(&columns, &terms, &table);
         let (part, label) = match (index.primary, index.constraint.is_some()) {
             (true, _) => (String::new(), "pkey"),
-            (_, true) if !index.unique && !self.catalog().is_without_overlaps(index) => {
-                (names.join("_"), "excl")
-            }
+            (_, true) if !terms.exclusion.is_empty() => (names.join("_"), "excl"),
             (_, true) => (names.join("_"), "key"),
             _ => (names.join("_"), "idx"),
         };

@@ -314,7 +314,7 @@ pub fn constraint_definition(
 }
 
 /// `EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (…)`.
-fn exclusion(table: &TableDef, index: &IndexDef) -> String {
+pub fn exclusion(table: &TableDef, index: &IndexDef) -> String {
     let elements = key_texts(table, index).into_iter();
     let operators = index.terms.exclusion.iter();
     let elements: Vec<String> = elements

@@ -207,7 +207,7 @@ pub fn is_default(name: &str, ty: Oid) -> bool {
 }
 
 /// The class of a key column: the one that was named, or its type's.
-pub(super) fn class_of(name: &str, ty: Oid) -> Oid {
+pub fn class_of(name: &str, ty: Oid) -> Oid {
     let class = CLASSES.iter().find(|c| c.name == name);
     class.map_or_else(|| default_for(ty), |c| Oid(c.oid))
 }
@@ -226,7 +226,7 @@ fn ordered_as(ty: Oid) -> Oid {
 }
 
 /// The class an index on a column of that type has; none for types that have no order.
-pub(super) fn default_for(ty: Oid) -> Oid {
+pub fn default_for(ty: Oid) -> Oid {
     let ordered = ordered_as(ty);
     let class = CLASSES.iter().find(|c| c.default && c.ty == ordered);
     class.map_or(Oid::NONE, |c| Oid(c.oid))

@@ -71,7 +71,7 @@ impl Upsert<'_> {
         place: &mut WriteTarget,
         cx: &Context<'_>,
     ) -> Result<Settled> {
-        let arbiters = arbiters(&place.target, &place.arbiters)?;
+        let arbiters = arbiters(&place.target, &place.arbiters);
         loop {
             match find(&place.target, &arbiters, self.own, cx).await? {
                 Some(_) if self.on_conflict.update.is_none() => return Ok(Settled::KeptOut),
@@ -244,24 +244,21 @@ async fn set_over(
 }
 
 /// The places of the indexes that decide about a conflict; `named`: those, none: all unique ones.
-fn arbiters(target: &Target, named: &[Oid]) -> Result<Vec<usize>> {
+fn arbiters(target: &Target, named: &[Oid]) -> Vec<usize> {
     let is_arbiter = |index: &Index| {
         let keeps_out = index.def.unique || !index.def.terms.exclusion.is_empty();
         keeps_out && (named.is_empty() || named.contains(&index.def.oid))
     };
-    let mut found = Vec::new();
-    let indexes = target.indexes.iter().zip(&target.deferrable);
-    for (number, (index, deferrable)) in indexes.enumerate() {
-        if !is_arbiter(index) {
-            continue;
-        }
-        if deferrable.is_some() {
-            let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
-            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
-        }
-        found.push(number);
-    }
-    Ok(found)
+    let indexes = target.indexes.iter().enumerate();
+    let found = indexes.filter(|(_, index)| is_arbiter(index));
+    found.map(|(number, _)| number).collect()
+}
+
+/// 55000: nobody waits for who may come to have a key that is not decided yet.
+#[cold]
+fn is_deferrable() -> Error {
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+    Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
 /// Inserts the row under a savepoint; none, and nothing done, if another got its key in first.
@@ -291,6 +288,9 @@ async fn find(
     let mut tids = Vec::new();
     for &number in arbiters {
         let index = &target.indexes[number];
+        if target.deferrable[number].is_some() {
+            return Err(is_deferrable());
+        }
         let Some(computed) = target.computed(number, row, cx).await? else {
             continue;
         };

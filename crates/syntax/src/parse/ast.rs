@@ -592,6 +592,10 @@ pub enum Statement {
         name: Name,
         labels: Vec<String>,
     },
+    CreateRange {
+        name: Name,
+        options: Vec<RangeOption>,
+    },
     AlterEnum {
         name: Name,
         change: EnumChange,
@@ -906,6 +910,14 @@ pub enum TableConstraintKind {
         references: References,
     },
     NotNull(String),
+}
+
+/// A parenthesized `name = value` of CREATE TYPE … AS RANGE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeOption {
+    pub name: String,
+    pub value: TypeName,
+    pub pos: Pos,
 }
 
 /// EXCLUDE: no two rows for which all operators hold.

@@ -22,6 +22,7 @@ pub(super) mod object;
 pub(super) mod options;
 pub(super) mod partition;
 pub(super) mod privilege;
+mod range_type;
 pub(super) mod reindex;
 pub(super) mod table;
 pub(super) mod trigger;
@@ -226,6 +227,7 @@ impl Binder<'_> {
                 owner: self.ctx.user,
                 labels: labels.clone(),
             },
+            S::CreateRange { name, options } => self.create_range(name, options)?,
             S::CreateDomain(create) => self.create_domain(create)?,
             S::CreateComposite { name, fields } => self.create_composite(name, fields)?,
             S::AlterComposite { name, changes } => self.alter_composite(name, changes)?,
