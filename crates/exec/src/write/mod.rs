@@ -19,6 +19,7 @@ pub mod index_expression;
 mod merge;
 mod modify;
 pub mod partition;
+mod period;
 mod referential_action;
 pub mod row;
 pub mod trigger;

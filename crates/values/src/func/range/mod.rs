@@ -225,3 +225,23 @@ fn difference(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     .into())
 }
+
+// Periods of foreign keys
+
+/// Whether two ranges, or multiranges, have something in common.
+pub fn overlap(a: &Datum, b: &Datum) -> bool {
+    multi::overlap(a, b)
+}
+
+/// What two ranges, or multiranges, have in common.
+pub fn shared(a: &Datum, b: &Datum) -> Result<Datum> {
+    let both = multi::intersection(&type_of_value(a)?, a, b)?;
+    Ok(of_multirange(both))
+}
+
+/// Whether ranges, or multiranges, together have all of another in them.
+pub fn cover(pieces: &[Datum], whole: &Datum) -> Result<bool> {
+    let ranges = pieces.iter().flat_map(multi::parts).cloned().collect();
+    let all = of_multirange(gather(&type_of_value(whole)?, ranges)?);
+    Ok(multi::all_within(&all, whole))
+}
