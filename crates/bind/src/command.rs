@@ -269,6 +269,11 @@ pub enum Ddl {
         roles: Vec<Oid>,
         cascade: bool,
     },
+    /// The range type, and what its multirange type is called.
+    CreateRange {
+        def: TypeDef,
+        multirange: Option<String>,
+    },
     CreateEnum {
         schema: Oid,
         name: String,
@@ -402,7 +407,7 @@ impl Ddl {
             Ddl::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES".into(),
             Ddl::ReassignOwned { .. } => "REASSIGN OWNED".into(),
             Ddl::DropOwned { .. } => "DROP OWNED".into(),
-            Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
+            Ddl::CreateEnum { .. } | Ddl::CreateRange { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
             Ddl::CreateRoutine { def, .. } => match def.kind {
                 RoutineKind::Function => "CREATE FUNCTION".into(),
@@ -625,15 +630,19 @@ pub enum NewConstraintKind {
     /// Column names, of the table being made or changed.
     PrimaryKey {
         columns: Vec<String>,
+        /// WITHOUT OVERLAPS of the last column.
+        without_overlaps: bool,
         include: Vec<String>,
         options: Vec<(String, String)>,
     },
     Unique {
         columns: Vec<String>,
+        without_overlaps: bool,
         include: Vec<String>,
         nulls_not_distinct: bool,
         options: Vec<(String, String)>,
     },
+    Exclude(Box<NewExclusion>),
     /// `ALTER TABLE … ADD … USING INDEX`.
     UsingIndex {
         index: Oid,
@@ -656,7 +665,21 @@ pub enum NewConstraintKind {
         on_update: FkAction,
         on_delete: FkAction,
         match_full: bool,
+        /// Whether the last column of each side is a PERIOD.
+        periods: (bool, bool),
     },
+}
+
+/// An exclusion constraint. Columns are told by their names, as those of other constraints are.
+#[derive(Clone, Debug)]
+pub struct NewExclusion {
+    /// Of each key its column, none for an expression; and how it is ordered.
+    pub keys: Vec<(Option<String>, IndexColumn)>,
+    /// What of them are no plain columns; `include` and `uses` are told beside.
+    pub terms: IndexTerms,
+    pub uses: Vec<String>,
+    pub include: Vec<String>,
+    pub options: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]

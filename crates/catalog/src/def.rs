@@ -305,6 +305,10 @@ pub enum ConstraintKind {
         #[serde(with = "id")]
         index: Oid,
     },
+    Exclusion {
+        #[serde(with = "id")]
+        index: Oid,
+    },
     /// `expr` is SQL text over the table's column names; `columns` are those it uses.
     Check {
         expr: String,
@@ -326,6 +330,9 @@ pub struct ForeignKey {
     pub on_update: FkAction,
     pub on_delete: FkAction,
     pub match_full: bool,
+    /// The last column is a range that those of the referenced rows cover together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub period: bool,
 }
 
 /// A role.
@@ -415,7 +422,24 @@ impl DatabaseDef {
     }
 }
 
-/// A type that a user made: an enum, a domain or a composite type.
+/// What a range type that a user made is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RangeDef {
+    #[serde(with = "id")]
+    pub subtype: Oid,
+    /// The operator class that orders the subtype's values.
+    #[serde(with = "id")]
+    pub class: Oid,
+    /// That of the order, where the subtype has collations; none elsewhere.
+    #[serde(with = "id")]
+    pub collation: Oid,
+    /// The function that tells how far two values are apart, or none.
+    #[serde(with = "id")]
+    pub difference: Oid,
+}
+
+/// A type that a user made: an enum, a domain, a composite type or a range type. The multirange
+/// type over a range type has a definition of its own, with no more than a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypeDef {
     /// See [`throng_types::sqltype::made`].
@@ -436,6 +460,8 @@ pub struct TypeDef {
     /// What its array type is called, where that is not `_` and its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeDef>,
 }
 
 impl UserType for TypeDef {
@@ -801,10 +827,12 @@ impl TableDef {
 }
 
 impl ConstraintDef {
-    /// The index that enforces it, for a primary key or unique constraint.
+    /// The index that enforces it, for a primary key, a unique or an exclusion constraint.
     pub fn index(&self) -> Option<Oid> {
         match self.kind {
-            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+            ConstraintKind::PrimaryKey { index }
+            | ConstraintKind::Unique { index }
+            | ConstraintKind::Exclusion { index } => Some(index),
             _ => None,
         }
     }

@@ -33,14 +33,7 @@ use throng_types::sqltype::made;
 
 pub use def::trigger::fires;
 pub use def::{
-    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression,
-    ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid,
-    Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey,
-    Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords,
-    Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef,
-    ReplicaIdentity, RoleDef, RoleSettings, RoutineBody, RoutineDef, RoutineKind, SchemaDef,
-    SequenceDef, StatsDef, Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef,
-    TypeDef, ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
+    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression, ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef, RoleSettings, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -114,6 +107,7 @@ pub mod builtin {
     pub const HEAP_AM: Oid = Oid(2);
     pub const BTREE_AM: Oid = Oid(403);
     pub const HASH_AM: Oid = Oid(405);
+    pub const GIST_AM: Oid = Oid(783);
     pub const DEFAULT_COLLATION: Oid = Oid(100);
     pub const C_COLLATION: Oid = Oid(950);
     pub const POSIX_COLLATION: Oid = Oid(951);
@@ -474,6 +468,11 @@ impl Catalog {
             }
         }
         self.note_array_name(&object);
+        if let Object::Type(def) = &object
+            && let Some(range) = &def.range
+        {
+            throng_types::range::declare(def.oid, range.subtype);
+        }
         self.mentions.note(&object, true);
         self.kinds[object.kind().place()].insert(oid);
         self.objects.insert(oid, object);

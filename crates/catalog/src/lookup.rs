@@ -311,6 +311,7 @@ impl Catalog {
             domain: None,
             fields: Some(fields),
             array_name: None,
+            range: None,
         }))
     }
 
@@ -513,6 +514,12 @@ impl Catalog {
         self.index(index)
             .and_then(|index| self.constraint(index.constraint?))
             .is_some_and(|constraint| constraint.deferral.is_deferrable())
+    }
+    /// Whether the index keeps a key WITHOUT OVERLAPS.
+    pub fn is_without_overlaps(&self, index: &IndexDef) -> bool {
+        let constraint = index.constraint.and_then(|oid| self.constraint(oid));
+        !index.terms.exclusion.is_empty()
+            && constraint.is_some_and(|c| !matches!(c.kind, ConstraintKind::Exclusion { .. }))
     }
     /// Whether an index of a partitioned table has a part on every partition; else it says nothing
     /// of the rows. Any other is.

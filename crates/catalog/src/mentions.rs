@@ -96,7 +96,11 @@ fn used(object: &Object) -> Vec<Oid> {
         Object::Type(def) => {
             let over = def.domain.iter().filter_map(|domain| domain.over);
             let fields = def.fields.iter().flatten().filter(|field| !field.dropped);
-            over.chain(fields.map(|field| field.shown_type())).collect()
+            let range = def.range.iter().flat_map(|r| [r.subtype, r.difference]);
+            let range = range.filter(|oid| *oid != Oid::NONE);
+            over.chain(fields.map(|field| field.shown_type()))
+                .chain(range)
+                .collect()
         }
         _ => Vec::new(),
     };

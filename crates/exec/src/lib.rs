@@ -18,6 +18,7 @@ pub mod placement;
 pub mod rows;
 pub mod run;
 pub mod sequence;
+mod slices;
 pub mod spill;
 pub mod store;
 pub mod table;

@@ -115,6 +115,7 @@ impl Callee {
             Datum::Bytea(bytes) => bytes.len() <= FEW,
             Datum::Base(value) => value.bytes.len() <= FEW,
             Datum::Array(array) => array.items.len() <= FEW / size_of::<Datum>(),
+            Datum::Multirange(multirange) => multirange.ranges.len() <= FEW / 128,
             // A part of it is found by halving, and seldom much of it.
             Datum::Jsonb(json) => json.as_bytes().len() <= 16 * FEW,
             _ => true,
@@ -131,6 +132,7 @@ impl Callee {
             Callee::Spread(func) => {
                 let mut values = args.to_vec();
                 if let Some(Datum::Array(array)) = values.pop() {
+                    throng_values::func::range::must_be_flat(func, &array)?;
                     fits(array.items.len() * size_of::<Datum>())?;
                     values.extend_from_slice(&array.items);
                 }

@@ -7,7 +7,7 @@ use throng_types::key;
 use throng_types::{Result, SqlType, oid};
 
 use super::cost::{self, at_least_one};
-use super::index_key::{Ends, Key, Match, Taken, find_match, key_first};
+use super::index_key::{End, Ends, Key, Match, Taken, find_match, key_first};
 use super::{
     Built, Columns, Cost, IndexScan, KeyBound, KeyBounds, KeyMatch, KeySpan, Node, OrderedBy,
     Planner, SeqScan, SkippedKey,
@@ -46,6 +46,8 @@ struct Path {
     said: Vec<usize>,
     /// Comparisons that say a stretch's bounds, where no condition does.
     implied: Vec<Expr>,
+    /// Those of the used conditions that are asked of each row again.
+    rough: Vec<usize>,
     reverse: bool,
     ordered: bool,
     /// Who reads wants the rows in the index's order, or few of them.
@@ -66,6 +68,8 @@ struct Span {
     skip: Option<Skipped>,
     ends: Ends,
     implied: Vec<Expr>,
+    /// As in [`Path`].
+    rough: Vec<usize>,
     /// Descents of the tree: one for each element of its arrays, and more where values of a
     /// column are looked for.
     descents: f64,
@@ -83,7 +87,7 @@ impl Span {
     fn order(&self, via: &TableIndex<'_, '_>, wanted: &Wanted) -> Option<bool> {
         // Several ranges come one after another: the order within each is not the order of all.
         let single = !self.prefix.iter().any(|m| matches!(m, Match::Any(_)));
-        let sorted = via.index.terms.method != IndexMethod::Hash;
+        let sorted = via.index.terms.method == IndexMethod::Btree;
         let given = || order_given(via.index, self.prefix.len(), wanted);
         (single && sorted).then(given).flatten()
     }
@@ -287,11 +291,11 @@ impl Planner<'_> {
             let mut span = self.span(via, &list)?;
             let of_arm = span.used.iter().filter_map(|i| own.get(*i).cloned());
             let said: Vec<Expr> = of_arm.collect();
-            exact &= said.len() == own.len();
+            exact &= said.len() == own.len() && span.rough.is_empty();
             alternatives.push(Expr::all_of(said)?);
             // What stands behind the disjunction is one place nearer among the others.
             let place = |i: usize| own.len() + if i < at { i } else { i - 1 };
-            used.retain(|i| span.used.contains(&place(*i)));
+            used.retain(|i| span.used.contains(&place(*i)) && !span.rough.contains(&place(*i)));
             span.implied.clear();
             spans.push(span);
         }
@@ -312,8 +316,10 @@ impl Planner<'_> {
     fn path_of(&self, via: &TableIndex<'_, '_>, mut span: Span) -> Path {
         let implied = std::mem::take(&mut span.implied);
         let used = span.used.clone();
+        let rough = std::mem::take(&mut span.rough);
         Path {
             implied,
+            rough,
             ..self.path(via, vec![span], used)
         }
     }
@@ -338,6 +344,7 @@ impl Planner<'_> {
             used,
             said: Vec::new(),
             implied: Vec::new(),
+            rough: Vec::new(),
             reverse: false,
             ordered: false,
             in_order: false,
@@ -392,6 +399,7 @@ impl Planner<'_> {
             skip: None,
             ends,
             implied: taken.implied,
+            rough: taken.rough,
             descents: taken.combinations,
             rows,
         })
@@ -440,6 +448,7 @@ impl Planner<'_> {
             }),
             ends,
             implied: taken.implied,
+            rough: taken.rough,
         })
     }
 
@@ -495,6 +504,9 @@ impl Planner<'_> {
         let mut filter = Vec::new();
         let mut condition = Vec::new();
         for (at, expr) in conditions.into_iter().enumerate() {
+            if path.rough.contains(&at) {
+                filter.push(key_first(expr.clone(), source.rel));
+            }
             if path.used.contains(&at) {
                 condition.push(key_first(expr, source.rel))
             } else if !path.said.contains(&at) {
@@ -624,11 +636,12 @@ impl Planner<'_> {
 
     fn placed_ends(&mut self, ends: Ends) -> Result<KeyBounds> {
         let nothing = Columns::default();
-        let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
-            end.map(|(value, inclusive)| {
+        let mut bound = |end: Option<End>| -> Result<Option<KeyBound>> {
+            end.map(|end| {
                 Ok(KeyBound {
-                    value: self.place(value, &nothing)?,
-                    inclusive,
+                    value: self.place(end.value, &nothing)?,
+                    inclusive: end.inclusive,
+                    reach: end.reach,
                 })
             })
             .transpose()

@@ -4,8 +4,9 @@ use throng_bind::expr::same_term;
 use throng_bind::expr::{Expr, RelId};
 use throng_catalog::{IndexDef, IndexMethod};
 use throng_types::key::same_keys;
-use throng_types::{Datum, SqlType};
-use throng_values::func::{Strategy, operator_by_oid};
+use throng_types::reach::Reach;
+use throng_types::{Datum, Oid, SqlType, oid};
+use throng_values::func::{Operator, Strategy, operator_by_oid};
 
 use super::like;
 
@@ -53,6 +54,46 @@ impl Key<'_> {
         }
         (self.is(right, rel) && is_fixed(left, rel)).then(|| (strategy.commuted(), left))
     }
+
+    /// How the key, a range, is beside a value.
+    fn beside(self, condition: &Expr, rel: RelId) -> Option<(Reach, &Expr)> {
+        let Expr::Op { op, args, .. } = condition else {
+            return None;
+        };
+        let [left, right] = &args[..] else {
+            return None;
+        };
+        if self.is(left, rel) && is_fixed(right, rel) {
+            return Some((reach_of(op, true)?, right));
+        }
+        let on_the_right = self.is(right, rel) && is_fixed(left, rel);
+        Some((reach_of(op, false).filter(|_| on_the_right)?, left))
+    }
+}
+
+/// How a range is beside a value for which an operator holds; `first`: the range is its left
+/// operand.
+fn reach_of(op: &Operator, first: bool) -> Option<Reach> {
+    let is_range = |ty: Oid| matches!(ty, oid::ANYRANGE | oid::ANYMULTIRANGE);
+    let (key, value) = match first {
+        true => (op.left, op.right),
+        false => (op.right, op.left),
+    };
+    if !is_range(key) || !is_range(value) && value != oid::ANYELEMENT {
+        return None;
+    }
+    Some(match (op.name, first) {
+        ("@>", true) | ("<@", false) if value == oid::ANYELEMENT => Reach::ContainsValue,
+        ("&&", _) => Reach::Overlaps,
+        ("@>", true) | ("<@", false) => Reach::Contains,
+        ("<@", true) | ("@>", false) => Reach::Within,
+        ("<<", true) | (">>", false) => Reach::Before,
+        (">>", true) | ("<<", false) => Reach::After,
+        ("&<", true) => Reach::OverLeft,
+        ("&>", true) => Reach::OverRight,
+        ("-|-", _) => Reach::Adjacent,
+        _ => return None,
+    })
 }
 
 /// The column under conversions that leave the key as it is (`varchar` to `text`).
@@ -92,8 +133,27 @@ pub(super) fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy,
     same_keys(left.ty(), right.ty()).then_some((column, strategy.commuted(), left))
 }
 
-/// The lower and the upper end of a stretch, each with whether it belongs to it.
-pub(super) type Ends = [Option<(Expr, bool)>; 2];
+/// An end of a stretch.
+pub(super) struct End {
+    pub value: Expr,
+    /// Whether it belongs to the stretch.
+    pub inclusive: bool,
+    /// As in [`super::KeyBound`].
+    pub reach: Option<Reach>,
+}
+
+impl End {
+    fn at((value, inclusive): (Expr, bool)) -> End {
+        End {
+            value,
+            inclusive,
+            reach: None,
+        }
+    }
+}
+
+/// The lower and the upper end of a stretch.
+pub(super) type Ends = [Option<End>; 2];
 
 /// What conditions say of an index's key columns, taken from its first column on.
 pub(super) struct Taken<'c> {
@@ -104,6 +164,8 @@ pub(super) struct Taken<'c> {
     /// Places in the list of conditions.
     pub used: Vec<usize>,
     pub implied: Vec<Expr>,
+    /// Those of the used ones that not every entry satisfies which is read.
+    pub rough: Vec<usize>,
     /// Combinations of the arrays' elements.
     pub combinations: f64,
 }
@@ -121,6 +183,7 @@ impl<'c> Taken<'c> {
             conditions,
             used: Vec::new(),
             implied: Vec::new(),
+            rough: Vec::new(),
             combinations: 1.0,
         }
     }
@@ -171,7 +234,7 @@ impl<'c> Taken<'c> {
                 Strategy::Equal => continue,
             };
             if ends[end].is_none() {
-                ends[end] = Some((value.clone(), inclusive));
+                ends[end] = Some(End::at((value.clone(), inclusive)));
                 self.used.push(at);
             }
         }
@@ -181,11 +244,35 @@ impl<'c> Taken<'c> {
             let is_key = |expr: &Expr| key.is(expr, rel);
             let mut conditions = self.conditions.iter();
             if let Some(range) = conditions.find_map(|c| like::range(c, is_key, patterns)) {
-                ends = [Some(range.lower), range.upper];
+                ends = [Some(End::at(range.lower)), range.upper.map(End::at)];
                 self.implied.extend(range.conditions);
             }
         }
+        if let [None, None] = ends
+            && self.index.terms.method == IndexMethod::Gist
+        {
+            return self.reached(nth);
+        }
         ends
+    }
+
+    /// The bounds of the key column `nth` where it is a range that is somehow beside a value.
+    fn reached(&mut self, nth: usize) -> Ends {
+        let (key, rel) = (self.keys[nth], self.rel);
+        for (at, condition) in self.conditions.iter().enumerate() {
+            let Some((reach, value)) = key.beside(condition, rel) else {
+                continue;
+            };
+            self.used.push(at);
+            self.rough.push(at);
+            let end = || End {
+                value: value.clone(),
+                inclusive: true,
+                reach: Some(reach),
+            };
+            return [Some(end()), Some(end())];
+        }
+        [None, None]
     }
 }
 

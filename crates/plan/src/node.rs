@@ -19,6 +19,7 @@ use std::sync::Arc;
 use throng_bind::query::CheckExpr;
 use throng_syntax::vocabulary::TableLock;
 
+use throng_types::reach::Reach;
 use throng_types::{Oid, SqlType};
 
 use super::leaf_locks::LeafLocks;
@@ -388,6 +389,7 @@ pub struct IndexScan {
     /// What `spans` say, as conditions on the row: for the re-check of a row that changed, and for
     /// EXPLAIN.
     pub condition: Option<Expr>,
+    /// What of the condition the spans say only roughly is among what the filter asks.
     pub filter: Option<Expr>,
     /// The rows come in the index's order.
     pub in_order: bool,
@@ -481,6 +483,9 @@ impl KeyMatch {
 pub struct KeyBound {
     pub value: Expr,
     pub inclusive: bool,
+    /// The key is a range, and this is how it is beside the value: both bounds of a key say the
+    /// same.
+    pub reach: Option<Reach>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

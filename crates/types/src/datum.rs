@@ -3,6 +3,7 @@
 use crate::base::BaseValue;
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
+use crate::range::{Multirange, Range};
 use crate::{Oid, Tid, dispose};
 pub use smol_str::SmolStr as Text;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub enum Datum {
     Jsonb(Jsonb),
     /// A value of a base type that is kept as bytes: `inet`, `bit` and their like.
     Base(BaseValue),
+    Range(Arc<Range>),
+    Multirange(Arc<Multirange>),
     /// A row value.
     Record(Arc<Record>),
     /// Where a value too large for its row is kept. Only rows hold it; whoever reads the row
@@ -83,6 +86,8 @@ impl PartialEq for Datum {
             (D::Enum(a), D::Enum(b)) => a == b,
             (D::Jsonb(a), D::Jsonb(b)) => a == b,
             (D::Base(a), D::Base(b)) => a == b,
+            (D::Range(a), D::Range(b)) => a == b,
+            (D::Multirange(a), D::Multirange(b)) => a == b,
             (D::Record(a), D::Record(b)) => a == b,
             _ => false,
         }
@@ -264,6 +269,8 @@ impl Datum {
             Datum::Json(_) => oid::JSON,
             Datum::Jsonb(_) => oid::JSONB,
             Datum::Base(v) => v.ty,
+            Datum::Range(v) => v.ty,
+            Datum::Multirange(v) => v.ty,
             Datum::Record(_) => oid::RECORD,
         }
     }

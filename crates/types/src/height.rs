@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::state;
-use crate::{Array, Datum, Error, Result};
+use crate::{Array, Datum, Error, Range, Result};
 
 /// Rows and arrays inside each other.
 pub const MOST_HIGH: u32 = 100;
@@ -99,7 +99,21 @@ fn length(value: &Datum) -> u64 {
             let sum: u64 = looked.clone().map(|item| 2 * length(item)).sum();
             sum / looked.len().max(1) as u64 * array.items.len() as u64
         }
+        Datum::Range(range) => of_range(range),
+        Datum::Multirange(multirange) => {
+            let ranges = &multirange.ranges;
+            let looked = ranges.iter().take(LOOKS);
+            let sum: u64 = looked.clone().map(|range| 2 * of_range(range)).sum();
+            sum / looked.len().max(1) as u64 * ranges.len() as u64
+        }
         _ => SHORT,
+    }
+}
+
+fn of_range(range: &Range) -> u64 {
+    match &range.bounds {
+        Some(ends) => 2 * (length(&ends.lower.value) + length(&ends.upper.value)),
+        None => SHORT,
     }
 }
 

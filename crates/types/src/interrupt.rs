@@ -41,10 +41,14 @@ fn is_long(value: &Datum) -> bool {
         Datum::Base(value) => value.bytes.len() > LONG,
         Datum::Jsonb(json) => json.as_bytes().len() > LONG,
         Datum::Numeric(number) => number.is_wide(),
-        Datum::Array(_) | Datum::Record(_) => holds_much(value, NESTED),
+        Datum::Array(_) | Datum::Record(_) | Datum::Range(_) => holds_much(value, NESTED),
+        Datum::Multirange(multirange) => multirange.ranges.len() > MANY_RANGES,
         _ => false,
     }
 }
+
+/// Ranges of a multirange.
+const MANY_RANGES: usize = 1_024;
 
 /// Records and arrays inside each other that are looked into; deeper ones are taken for long.
 const NESTED: u32 = 8;
@@ -59,6 +63,13 @@ fn holds_much(value: &Datum, levels: u32) -> bool {
         Datum::Array(array) if array.items.len() > MANY => return true,
         Datum::Array(array) => &array.items[..array.items.len().min(LOOKED_AT)],
         Datum::Record(record) => &record.values[..],
+        Datum::Range(range) => {
+            return levels == 0
+                || range.bounds.as_ref().is_some_and(|ends| {
+                    let ends = [&ends.lower.value, &ends.upper.value];
+                    ends.into_iter().any(|end| holds_much(end, levels - 1))
+                });
+        }
         _ => return is_long(value),
     };
     levels == 0 || items.iter().any(|item| holds_much(item, levels - 1))

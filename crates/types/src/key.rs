@@ -13,6 +13,10 @@
 //!   text, bytea  40, the bytes with 00 written as 00 FF, then 00 01
 //!   numeric      see Numeric::write_ordered
 //!   interval     40, its microseconds as 16 bytes, sign flipped
+//!   range        40, 00 if empty; 01, its lower bound, its upper bound
+//!     lower      00 if infinite; 01, the value, 00 inclusive or 01 exclusive
+//!     upper      01, the value, 00 exclusive or 01 inclusive; 02 if infinite
+//!   multirange   40, 01 and both bounds of each range, 00
 //!   NULL last    FF
 //! ```
 //! In a descending column the value's bytes are inverted; where NULLs stand is told apart from
@@ -23,6 +27,7 @@ use crate::datum::Datum;
 use crate::error::state;
 use crate::jsonb;
 use crate::ordered::write_bytes;
+use crate::range::{Bounds, multirange_type, range_type};
 use crate::sqltype::{made, oid, type_name};
 use crate::{Error, Oid, Result, SqlType};
 
@@ -36,6 +41,10 @@ const INTEGER_ZERO: u8 = 0x80;
 
 /// Bytes at the end of the key of a text.
 pub const TEXT_END: usize = 2;
+/// The key of the empty range, and of the empty multirange.
+pub(crate) const EMPTY_RANGE: [u8; 2] = [PLAIN, 0x00];
+/// How keys of all others begin.
+pub(crate) const SOME_RANGE: [u8; 2] = [PLAIN, 0x01];
 
 /// How a key column is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -97,6 +106,9 @@ pub fn supported(column_type: Oid) -> bool {
             | oid::REGNAMESPACE
     ) || made::is_enum(column_type)
         || base_type(column_type).is_some_and(|base| !matches!(base.order, BaseOrder::None))
+        || range_type(column_type)
+            .or_else(|| multirange_type(column_type))
+            .is_some_and(|range| supported(range.subtype))
 }
 
 /// Whether [`part_len`] can tell where a part of a key of this type ends.
@@ -192,7 +204,7 @@ pub fn encode_one(value: &Datum, order: KeyOrder, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Datum::Null => out.push(NULL_LAST),
         Datum::Bool(v) => out.push(PLAIN + u8::from(*v)),
@@ -250,8 +262,47 @@ fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<
         }
         Datum::Jsonb(value) => jsonb::write_key(value.root(), true, out),
         Datum::Base(v) => base_value(v, out)?,
+        Datum::Range(range) => match &range.bounds {
+            None => out.extend_from_slice(&EMPTY_RANGE),
+            Some(ends) => {
+                out.extend_from_slice(&SOME_RANGE);
+                bounds(ends, range.subtype, out)?;
+            }
+        },
+        Datum::Multirange(multirange) => {
+            out.push(PLAIN);
+            for range in &multirange.ranges {
+                if let Some(ends) = &range.bounds {
+                    out.push(0x01);
+                    bounds(ends, range.subtype, out)?;
+                }
+            }
+            out.push(0x00);
+        }
         Datum::Json(_) => return Err(no_order("json")),
         Datum::External(_) => return Err(Error::internal("a stored value was not fetched")),
+    }
+    Ok(())
+}
+
+/// Both bounds of a range, the lower one first.
+fn bounds(ends: &Bounds, subtype: Oid, out: &mut Vec<u8>) -> Result<()> {
+    let blank_padded = subtype == oid::BPCHAR;
+    match ends.lower.is_infinite() {
+        true => out.push(0x00),
+        false => {
+            out.push(0x01);
+            encode_value(&ends.lower.value, blank_padded, out)?;
+            out.push(u8::from(!ends.lower.inclusive));
+        }
+    }
+    match ends.upper.is_infinite() {
+        true => out.push(0x02),
+        false => {
+            out.push(0x01);
+            encode_value(&ends.upper.value, blank_padded, out)?;
+            out.push(u8::from(ends.upper.inclusive));
+        }
     }
     Ok(())
 }

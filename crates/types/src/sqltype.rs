@@ -55,7 +55,7 @@ pub struct TypeInfo {
     /// Bytes on PostgreSQL's pages: -1 varying, -2 C string.
     pub len: i16,
     pub by_value: bool,
-    /// `b` base, `c` composite, `d` domain, `e` enum, `p` pseudo.
+    /// `b` base, `c` composite, `d` domain, `e` enum, `m` multirange, `p` pseudo, `r` range.
     pub kind: u8,
     pub category: u8,
     pub preferred: bool,
@@ -165,6 +165,22 @@ types! {
     ANYCOMPATIBLE = 5077, "anycompatible", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     ANYCOMPATIBLEARRAY = 5078, "anycompatiblearray", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
     ANYCOMPATIBLENONARRAY = 5079, "anycompatiblenonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    INT4RANGE = 3904, "int4range", -1, false, b'r', b'R', false, INT4RANGE_ARRAY = 3905, b'i';
+    NUMRANGE = 3906, "numrange", -1, false, b'r', b'R', false, NUMRANGE_ARRAY = 3907, b'i';
+    TSRANGE = 3908, "tsrange", -1, false, b'r', b'R', false, TSRANGE_ARRAY = 3909, b'd';
+    TSTZRANGE = 3910, "tstzrange", -1, false, b'r', b'R', false, TSTZRANGE_ARRAY = 3911, b'd';
+    DATERANGE = 3912, "daterange", -1, false, b'r', b'R', false, DATERANGE_ARRAY = 3913, b'i';
+    INT8RANGE = 3926, "int8range", -1, false, b'r', b'R', false, INT8RANGE_ARRAY = 3927, b'd';
+    INT4MULTIRANGE = 4451, "int4multirange", -1, false, b'm', b'R', false, INT4MULTIRANGE_ARRAY = 6150, b'i';
+    NUMMULTIRANGE = 4532, "nummultirange", -1, false, b'm', b'R', false, NUMMULTIRANGE_ARRAY = 6151, b'i';
+    TSMULTIRANGE = 4533, "tsmultirange", -1, false, b'm', b'R', false, TSMULTIRANGE_ARRAY = 6152, b'd';
+    TSTZMULTIRANGE = 4534, "tstzmultirange", -1, false, b'm', b'R', false, TSTZMULTIRANGE_ARRAY = 6153, b'd';
+    DATEMULTIRANGE = 4535, "datemultirange", -1, false, b'm', b'R', false, DATEMULTIRANGE_ARRAY = 6155, b'i';
+    INT8MULTIRANGE = 4536, "int8multirange", -1, false, b'm', b'R', false, INT8MULTIRANGE_ARRAY = 6157, b'd';
+    ANYRANGE = 3831, "anyrange", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
+    ANYMULTIRANGE = 4537, "anymultirange", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
+    ANYCOMPATIBLEMULTIRANGE = 4538, "anycompatiblemultirange", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
+    ANYCOMPATIBLERANGE = 5080, "anycompatiblerange", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
 }
 
 struct Registry {
@@ -225,7 +241,7 @@ pub fn type_info(oid: Oid) -> Option<TypeInfo> {
 /// Their oids tell what they are, so that whoever has a value's type knows how it is kept and
 /// compared without asking a catalog, which alone knows names, labels and fields: of an enum's, a
 /// domain's and a composite type's oid the range and the remainder by four say which it is; its
-/// array's is the next one.
+/// array's is the next one. A range type takes four: itself, its multirange type, and their arrays.
 pub mod made {
     use super::TypeInfo;
     use crate::Oid;
@@ -234,6 +250,8 @@ pub mod made {
     /// Domains and composite types are from here on, enums below.
     const SECOND: u32 = FIRST + (1 << 29);
     const LAST: u32 = (1 << 31) - 1;
+    /// Range types and their multirange types are from here on.
+    const RANGES: u32 = 1 << 31;
     /// Numbers a type takes.
     const STEP: u32 = 4;
 
@@ -242,6 +260,8 @@ pub mod made {
         Enum,
         Domain,
         Composite,
+        Range,
+        Multirange,
     }
 
     /// Whether a user made the type.
@@ -269,9 +289,28 @@ pub mod made {
         numbered(serial, SECOND, LAST, 2)
     }
 
+    /// That of the range type.
+    pub fn range_oid(serial: Oid) -> Option<Oid> {
+        numbered(serial, RANGES, u32::MAX, 0)
+    }
+
+    /// The multirange type over a range type that a user made.
+    pub fn multirange_of(range: Oid) -> Oid {
+        Oid(range.0 + 2)
+    }
+
+    /// The range type that such a multirange type is over.
+    pub fn range_of(multirange: Oid) -> Oid {
+        Oid(multirange.0 - 2)
+    }
+
     /// The number a type of this range was made with.
     pub fn serial(oid: Oid) -> Option<Oid> {
-        let from = if oid.0 < SECOND { FIRST } else { SECOND };
+        let from = match oid.0 {
+            ..SECOND => FIRST,
+            SECOND..RANGES => SECOND,
+            RANGES.. => RANGES,
+        };
         kind(oid).map(|_| Oid((oid.0 - from) / STEP))
     }
 
@@ -282,8 +321,15 @@ pub mod made {
 
     /// What a type is, or what its elements are (true).
     fn kind(oid: Oid) -> Option<(MadeKind, bool)> {
-        if !(FIRST..=LAST).contains(&oid.0) {
+        if oid.0 < FIRST {
             return None;
+        }
+        if oid.0 >= RANGES {
+            let family = match oid.0 % STEP {
+                0 | 1 => MadeKind::Range,
+                _ => MadeKind::Multirange,
+            };
+            return Some((family, oid.0 % 2 == 1));
         }
         let family = match (oid.0 < SECOND, oid.0 % STEP) {
             (true, 0 | 1) => MadeKind::Enum,
@@ -306,6 +352,14 @@ pub mod made {
         kind(oid) == Some((MadeKind::Composite, false))
     }
 
+    pub fn is_range(oid: Oid) -> bool {
+        kind(oid) == Some((MadeKind::Range, false))
+    }
+
+    pub fn is_multirange(oid: Oid) -> bool {
+        kind(oid) == Some((MadeKind::Multirange, false))
+    }
+
     pub(super) fn info(oid: Oid) -> Option<TypeInfo> {
         let made = kind(oid)?;
         let (len, by_value, family, category, align) = match made {
@@ -313,6 +367,8 @@ pub mod made {
             (MadeKind::Enum, _) => (4, true, b'e', b'E', b'i'),
             (MadeKind::Domain, _) => (-1, false, b'd', b'U', b'i'),
             (MadeKind::Composite, _) => (-1, false, b'c', b'C', b'd'),
+            (MadeKind::Range, _) => (-1, false, b'r', b'R', b'i'),
+            (MadeKind::Multirange, _) => (-1, false, b'm', b'R', b'i'),
         };
         let (name, array, element) = match made.1 {
             true => ("_", Oid::NONE, Oid(oid.0 - 1)),

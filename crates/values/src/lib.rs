@@ -14,6 +14,8 @@ pub mod func;
 pub mod hash;
 pub mod inverted;
 pub mod io;
+pub mod order;
+pub mod range;
 mod regex;
 pub mod settings;
 pub mod text_search;

@@ -397,6 +397,7 @@ impl<'a> Binder<'a> {
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }
             | S::CreateEnum { .. }
+            | S::CreateRange { .. }
             | S::AlterEnum { .. }
             | S::CreateDomain(_)
             | S::CreateComposite { .. }

@@ -6,6 +6,7 @@ use throng_types::error::state;
 use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result, oid};
 
+use super::exclusion::{KeyForm, check_period_actions, key_operator, overlap_operators};
 use super::{Run, Work};
 use crate::command::{
     Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,
@@ -13,8 +14,8 @@ use crate::command::{
 };
 use throng_catalog::builtin::class;
 use throng_catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
-    Lineage, SchemaDef, SequenceDef, TableDef, index_column_names,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexMethod,
+    IndexTerms, Lineage, SchemaDef, SequenceDef, TableDef, index_column_names,
 };
 use throng_values::acl::Kind;
 
@@ -278,7 +279,9 @@ impl Run<'_> {
         let def = self.table(table)?;
         let key = matches!(
             new.kind,
-            NewConstraintKind::PrimaryKey { .. } | NewConstraintKind::Unique { .. }
+            NewConstraintKind::PrimaryKey { .. }
+                | NewConstraintKind::Unique { .. }
+                | NewConstraintKind::Exclude(_)
         );
         if let (Some(name), true) = (&new.name, key)
             && self.catalog().relation_in(def.schema, name).is_some()
@@ -297,25 +300,37 @@ impl Run<'_> {
         match &new.kind {
             NewConstraintKind::PrimaryKey {
                 columns,
+                without_overlaps,
                 include,
                 options,
             } => {
                 let key = self.key_columns(&def, columns)?;
                 self.columns_not_null(table, &key, fresh)?;
                 let include = self.key_columns(&def, include)?;
-                self.key_constraint(&def, new, (&key, include), true, false, options, fresh)
+                let form = KeyForm {
+                    primary: true,
+                    nulls_not_distinct: false,
+                    without_overlaps: *without_overlaps,
+                };
+                self.key_constraint(&def, new, (&key, include), form, options, fresh)
             }
             NewConstraintKind::Unique {
                 columns,
+                without_overlaps,
                 include,
                 nulls_not_distinct,
                 options,
             } => {
                 let key = self.key_columns(&def, columns)?;
                 let include = self.key_columns(&def, include)?;
-                let distinct = *nulls_not_distinct;
-                self.key_constraint(&def, new, (&key, include), false, distinct, options, fresh)
+                let form = KeyForm {
+                    primary: false,
+                    nulls_not_distinct: *nulls_not_distinct,
+                    without_overlaps: *without_overlaps,
+                };
+                self.key_constraint(&def, new, (&key, include), form, options, fresh)
             }
+            NewConstraintKind::Exclude(exclusion) => self.exclude(&def, new, exclusion, fresh),
             NewConstraintKind::UsingIndex {
                 index,
                 primary,
@@ -418,17 +433,20 @@ impl Run<'_> {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)] // The parts of a key.
     fn key_constraint(
         &mut self,
         table: &TableDef,
         new: &NewConstraint,
         (key, include): (&[u16], Vec<u16>),
-        primary: bool,
-        nulls_not_distinct: bool,
+        form: KeyForm,
         options: &[(String, String)],
         fresh: bool,
     ) -> Result<()> {
+        let KeyForm {
+            primary,
+            nulls_not_distinct,
+            without_overlaps,
+        } = form;
         let columns: Vec<IndexColumn> = key
             .iter()
             .map(|attnum| IndexColumn {
@@ -437,13 +455,18 @@ impl Run<'_> {
                 nulls_first: false,
             })
             .collect();
-        let terms = IndexTerms {
+        let mut terms = IndexTerms {
             include,
             ..IndexTerms::default()
         };
+        if without_overlaps {
+            terms.method = IndexMethod::Gist;
+            terms.exclusion = overlap_operators(table, key)?;
+        }
         let names = index_column_names(&columns, &terms, table);
         let (part, label, what) = match primary {
             true => (String::new(), "pkey", "PRIMARY KEY"),
+            false if without_overlaps => (names.join("_"), "excl", "UNIQUE"),
             false => (names.join("_"), "key", "UNIQUE"),
         };
         self.key_covers_partitions(table, key, what)?;
@@ -480,7 +503,8 @@ impl Run<'_> {
             table: table.oid,
             file: self.host.next_file(),
             columns,
-            unique: true,
+            // That no ranges overlap is more.
+            unique: !without_overlaps,
             primary,
             nulls_not_distinct,
             constraint: Some(constraint),
@@ -587,6 +611,7 @@ impl Run<'_> {
             on_update,
             on_delete,
             match_full,
+            periods,
         } = &new.kind
         else {
             return Err(Error::internal("not a foreign key"));
@@ -596,7 +621,12 @@ impl Run<'_> {
             Some(oid) => self.table(*oid)?,
             None => self.table(table.oid)?,
         };
-        let (ref_columns, ref_index) = self.referenced_key(&target, ref_columns, key.len())?;
+        let period = self.check_periods(&target, *periods, ref_columns.is_empty())?;
+        let (ref_columns, ref_index) =
+            self.referenced_key(&target, ref_columns, key.len(), period)?;
+        if period {
+            check_period_actions(*on_update, *on_delete)?;
+        }
         if self.catalog().is_deferrable(ref_index) {
             let message = format!(
                 "cannot use a deferrable unique constraint for referenced table \"{}\"",
@@ -611,11 +641,10 @@ impl Run<'_> {
                 self.free_constraint_name(table.schema, &table.name, &part, "fkey")
             }
         };
-        for (attnum, other) in key.iter().zip(&ref_columns) {
+        for (at, (attnum, other)) in key.iter().zip(&ref_columns).enumerate() {
             let (a, b) = (table.column(*attnum), target.column(*other));
-            let fits = throng_values::func::resolve_operator("=", Some(b.ty.oid), a.ty.oid)
-                .is_ok_and(|op| op.ret == oid::BOOL);
-            if !fits {
+            let period = period && at + 1 == key.len();
+            if !key_operator(period, b.ty.oid, a.ty.oid) {
                 let message = format!("foreign key constraint \"{name}\" cannot be implemented");
                 return Err(Error::new(state::DATATYPE_MISMATCH, message).detail(format!(
                     "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of incompatible types: {} and {}.",
@@ -634,6 +663,7 @@ impl Run<'_> {
             ref_table: target.oid,
             ref_columns,
             ref_index,
+            period,
             on_update: *on_update,
             on_delete: *on_delete,
             match_full: *match_full,
@@ -653,6 +683,7 @@ impl Run<'_> {
         target: &Arc<TableDef>,
         names: &[String],
         wanted: usize,
+        period: bool,
     ) -> Result<(Vec<u16>, Oid)> {
         let disagree = || {
             let message = "number of referencing and referenced columns for foreign key disagree";
@@ -694,11 +725,20 @@ impl Run<'_> {
         let found = self.catalog().indexes_of(target.oid).iter().find(|index| {
             let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
             key.sort_unstable();
-            index.unique && index.is_plain() && key == sorted && self.catalog().is_valid(index)
+            let is_key = match period {
+                true => self.catalog().is_without_overlaps(index),
+                false => index.unique,
+            };
+            // The period is the last column of both.
+            let last = index.columns.last().map(|c| c.attnum);
+            let ends_alike = !period || last == columns.last().copied();
+            let is_whole = index.is_plain() && key == sorted && ends_alike;
+            is_key && is_whole && self.catalog().is_valid(index)
         });
         match found {
             Some(index) => Ok((columns, index.oid)),
             None => {
+                self.must_use_period(target, &sorted)?;
                 let message = format!(
                     "there is no unique constraint matching given keys for referenced table \"{}\"",
                     target.name

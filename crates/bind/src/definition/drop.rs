@@ -94,6 +94,10 @@ impl Run<'_> {
         {
             return requires(self.describe(target.oid), self.describe(*constraint));
         }
+        if made::is_multirange(target.oid) {
+            let range = made::range_of(target.oid);
+            return requires(self.describe(target.oid), self.describe(range));
+        }
         let trigger = self.catalog().trigger(target.oid);
         if let Some(parent) = trigger.and_then(|trigger| trigger.parent) {
             return requires(self.describe(target.oid), self.describe(parent));
@@ -201,6 +205,9 @@ impl Run<'_> {
                     parts.iter().for_each(|part| found.part(part.oid));
                 }
                 Some(Object::Type(_)) => {
+                    if made::is_range(oid) {
+                        found.part(made::multirange_of(oid));
+                    }
                     self.collect_parts(oid, found);
                     self.collect_columns(oid, found);
                     self.collect_users(oid, found);
@@ -421,7 +428,9 @@ impl Run<'_> {
             if found.gone.contains(&def.oid) || found.named.contains(&def.oid) {
                 continue;
             }
-            if def.domain.as_ref().and_then(|d| d.over).is_some_and(is) {
+            let over = def.domain.as_ref().and_then(|d| d.over);
+            let subtype = def.range.as_ref().map(|range| range.subtype);
+            if over.or(subtype).is_some_and(is) {
                 let dependent = self.describe(def.oid);
                 found.dependents.push((dependent, self.describe(ty)));
                 found.part(def.oid);

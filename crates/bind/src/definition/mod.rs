@@ -8,6 +8,7 @@ mod alter;
 mod create;
 mod database;
 mod drop;
+mod exclusion;
 mod grant;
 mod inherit;
 mod mark;
@@ -18,6 +19,7 @@ mod not_null_name;
 pub mod owned;
 mod partition;
 mod password;
+mod range_type;
 mod repack;
 mod role;
 mod routine;
@@ -331,6 +333,7 @@ impl Run<'_> {
                 owner,
                 labels,
             } => self.create_enum(*schema, name, *owner, labels),
+            Ddl::CreateRange { def, multirange } => self.create_range(def, multirange.as_deref()),
             Ddl::CreateDomain(def) => self.create_domain(def),
             Ddl::AlterDomain(alter) => self.alter_domain(alter),
             Ddl::CreateComposite(def) => self.create_composite(def),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
+use super::exclusion::kind_of_index;
 use super::{Run, Work};
 use crate::command::Detach;
 use throng_catalog::partition::check::check_bound;
@@ -131,6 +132,7 @@ impl Run<'_> {
         let names = index_column_names(&columns, &terms, &table);
         let (part, label) = match (index.primary, index.constraint.is_some()) {
             (true, _) => (String::new(), "pkey"),
+            (_, true) if !terms.exclusion.is_empty() => (names.join("_"), "excl"),
             (_, true) => (names.join("_"), "key"),
             _ => (names.join("_"), "idx"),
         };
@@ -143,10 +145,7 @@ impl Run<'_> {
         let constraint = match index.constraint {
             None => None,
             Some(of) => {
-                let kind = match index.primary {
-                    true => ConstraintKind::PrimaryKey { index: oid },
-                    false => ConstraintKind::Unique { index: oid },
-                };
+                let kind = kind_of_index(self.catalog(), index, oid);
                 let lineage = Lineage {
                     inherited: 1,
                     local: false,

@@ -19,7 +19,7 @@ fn label_exists(label: &str) -> Error {
 }
 
 #[cold]
-fn no_more_types() -> Error {
+pub(super) fn no_more_types() -> Error {
     Error::new(
         state::PROGRAM_LIMIT_EXCEEDED,
         "no more numbers for new types are left",
@@ -71,6 +71,7 @@ impl Run<'_> {
             domain: None,
             fields: None,
             array_name: None,
+            range: None,
         });
         self.grant_defaults(builtin::class::TYPE, oid, owner, schema, Kind::Type);
         Ok(())
@@ -135,14 +136,20 @@ impl Run<'_> {
             return None;
         }
         let catalog = self.catalog();
-        for of in [ty, made::array_oid(ty)] {
+        let mut forms = vec![ty, made::array_oid(ty)];
+        if made::is_range(ty) {
+            let multirange = made::multirange_of(ty);
+            forms.extend([multirange, made::array_oid(multirange)]);
+        }
+        for of in forms {
             if let Some((table, attnum)) = self.columns_of_type(of).first() {
                 let table = catalog.table(*table)?;
                 return Some(format!("\"{}.{}\"", table.name, table.column(*attnum).name));
             }
             let users = catalog.users_of(of).into_iter();
             for def in users.filter_map(|oid| catalog.made_type(oid)) {
-                let over = def.domain.as_ref().and_then(|d| d.over) == Some(of);
+                let over = def.domain.as_ref().and_then(|d| d.over) == Some(of)
+                    || def.range.as_ref().is_some_and(|range| range.subtype == of);
                 let mut fields = def.fields.iter().flatten().filter(|f| !f.dropped);
                 if (over || fields.any(|f| f.shown_type() == of))
                     && let Some(found) = self.column_of(def.oid, depth + 1)
@@ -275,6 +282,11 @@ impl Run<'_> {
         let mut def = (*self.made_type(ty)?).clone();
         def.owner = owner;
         self.edit.put(def);
+        if made::is_range(ty) {
+            let mut multirange = (*self.made_type(made::multirange_of(ty))?).clone();
+            multirange.owner = owner;
+            self.edit.put(multirange);
+        }
         Ok(())
     }
 

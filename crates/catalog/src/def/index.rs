@@ -52,6 +52,10 @@ pub struct IndexTerms {
     pub include: Vec<u16>,
     #[serde(default)]
     pub method: IndexMethod,
+    /// Of an exclusion constraint, and of a key WITHOUT OVERLAPS: no two rows may be there for
+    /// which the operators, one of each key column, all hold.
+    #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
+    pub exclusion: Vec<Oid>,
     /// Of each key column, where any has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<KeyWords>,
@@ -64,6 +68,8 @@ pub enum IndexMethod {
     Btree,
     /// Equal keys alone.
     Hash,
+    /// Ranges beside values, and equal keys.
+    Gist,
 }
 
 impl IndexMethod {
@@ -71,6 +77,7 @@ impl IndexMethod {
         match self {
             IndexMethod::Btree => "btree",
             IndexMethod::Hash => "hash",
+            IndexMethod::Gist => "gist",
         }
     }
 }

@@ -5,6 +5,8 @@
 use throng_types::{Datum, Result, SqlType, oid};
 
 use super::key_bytes;
+use throng_values::func::EvalStop;
+use throng_values::func::compare::hashes::hashed;
 use throng_values::hash::{folded, hash_any_extended, hash_uint32_extended};
 use throng_values::io::scalar::wide_number;
 
@@ -44,6 +46,9 @@ fn value_hash(value: &Datum, ty: SqlType) -> Result<u64> {
         (Datum::Bytea(v), _) => bytes(v),
         (Datum::Text(text), oid::BPCHAR) => bytes(text.trim_end_matches(' ').as_bytes()),
         (Datum::Text(text), _) => bytes(text.as_bytes()),
+        (Datum::Range(_) | Datum::Multirange(_), _) => {
+            hashed(value, ty.oid, SEED).map_err(EvalStop::into_error)?
+        }
         _ => bytes(&key_bytes(value, ty)?),
     })
 }

@@ -60,6 +60,8 @@ struct Constraint<'a> {
     lineage: Lineage,
     expr: Option<&'a str>,
     key: Option<&'a ForeignKey>,
+    /// The operators of an exclusion constraint, or of a key WITHOUT OVERLAPS.
+    exclusion: Option<&'a [Oid]>,
 }
 
 impl Constraint<'_> {
@@ -107,23 +109,39 @@ impl Constraint<'_> {
             self.lineage.local,
             self.lineage.inherited as i16,
             self.lineage.no_inherit,
-            false,
+            self.is_period(),
             numbers(&self.columns),
             self.key.map(|key| numbers(&key.ref_columns)),
             operators(|&(referencing, referenced)| (referenced, referencing)),
             operators(|&(_, referenced)| (referenced, referenced)),
             operators(|&(referencing, _)| (referencing, referencing)),
             Datum::Null,
-            Datum::Null,
+            match self.exclusion {
+                Some(operators) => {
+                    let items = operators.iter().map(|op| Datum::from(*op)).collect();
+                    Datum::array(Array::from_items(oid::OID, items))
+                }
+                None => Datum::Null,
+            },
             self.expr,
         ]
+    }
+
+    /// Whether it is a key WITHOUT OVERLAPS, or a foreign key with a PERIOD.
+    fn is_period(&self) -> bool {
+        match self.key {
+            Some(key) => key.period,
+            None => self.kind != b'x' && self.exclusion.is_some(),
+        }
     }
 }
 
 /// The columns a constraint is about, in its order.
 pub(super) fn constrained_columns(catalog: &Catalog, constraint: &ConstraintDef) -> Vec<u16> {
     match &constraint.kind {
-        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+        ConstraintKind::PrimaryKey { index }
+        | ConstraintKind::Unique { index }
+        | ConstraintKind::Exclusion { index } => {
             let index = catalog.index(*index);
             index.map_or_else(Vec::new, |i| i.columns.iter().map(|c| c.attnum).collect())
         }
@@ -132,10 +150,11 @@ pub(super) fn constrained_columns(catalog: &Catalog, constraint: &ConstraintDef)
     }
 }
 
-fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> Constraint<'a> {
+fn stored<'a>(catalog: &'a Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> Constraint<'a> {
     let (kind, index, expr) = match &c.kind {
         ConstraintKind::PrimaryKey { index } => (b'p', *index, None),
         ConstraintKind::Unique { index } => (b'u', *index, None),
+        ConstraintKind::Exclusion { index } => (b'x', *index, None),
         ConstraintKind::Check { expr, .. } => (b'c', Oid::NONE, Some(expr.as_str())),
         ConstraintKind::ForeignKey(key) => (b'f', key.ref_index, None),
     };
@@ -158,6 +177,11 @@ fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> C
         },
         expr,
         key: c.foreign_key(),
+        exclusion: c
+            .index()
+            .and_then(|index| catalog.index(index))
+            .map(|index| &index.terms.exclusion[..])
+            .filter(|operators| !operators.is_empty()),
     }
 }
 
@@ -186,6 +210,7 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 },
                 expr: None,
                 key: None,
+                exclusion: None,
             };
             rows.push(constraint.row(catalog));
         }
@@ -215,6 +240,7 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 },
                 expr: None,
                 key: None,
+                exclusion: None,
             };
             rows.push(not_null.row(catalog));
         }

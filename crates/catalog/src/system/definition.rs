@@ -3,6 +3,7 @@
 
 use throng_types::sqltype::type_name;
 use throng_types::{Oid, oid};
+use throng_values::func::operator_by_oid;
 
 use crate::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
@@ -183,12 +184,9 @@ fn included(table: &TableDef, index: &IndexDef) -> String {
     }
 }
 
-/// `CREATE INDEX …`; `qualify` gives the table's schema always, otherwise unless it is `public`.
-pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> String {
-    let Some(table) = catalog.table(index.table) else {
-        return String::new();
-    };
-    let keys: Vec<String> = index
+/// An index's keys with what is said of their order.
+fn key_texts(table: &TableDef, index: &IndexDef) -> Vec<String> {
+    index
         .keys()
         .enumerate()
         .map(|(place, (key, expr))| {
@@ -214,7 +212,20 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
             }
             text
         })
-        .collect();
+        .collect()
+}
+
+/// Whether the index is a unique one, or that of a key WITHOUT OVERLAPS.
+pub(super) fn is_unique(catalog: &Catalog, index: &IndexDef) -> bool {
+    index.unique || catalog.is_without_overlaps(index)
+}
+
+/// `CREATE INDEX …`; `qualify` gives the table's schema always, otherwise unless it is `public`.
+pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> String {
+    let Some(table) = catalog.table(index.table) else {
+        return String::new();
+    };
+    let keys = key_texts(table, index);
     let only = if table.is_partitioned() { "ONLY " } else { "" };
     let on = match qualify {
         true => qualified_name(catalog, table.schema, &table.name),
@@ -223,7 +234,11 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
     let on = format!("{only}{on}");
     let mut text = format!(
         "CREATE {}INDEX {} ON {on} USING {} ({})",
-        if index.unique { "UNIQUE " } else { "" },
+        if is_unique(catalog, index) {
+            "UNIQUE "
+        } else {
+            ""
+        },
         quote_ident(&index.name),
         index.terms.method.name(),
         keys.join(", "),
@@ -267,11 +282,20 @@ pub fn constraint_definition(
             ""
         };
         let include = included(table, index);
-        format!("{what}{nulls} ({}){include}", column_list(table, &key))
+        let overlaps = match index.terms.exclusion.is_empty() {
+            true => "",
+            false => " WITHOUT OVERLAPS",
+        };
+        let columns = column_list(table, &key);
+        format!("{what}{nulls} ({columns}{overlaps}){include}")
     };
     let mut text = match &constraint.kind {
         ConstraintKind::PrimaryKey { index } => keyed(*index, "PRIMARY KEY"),
         ConstraintKind::Unique { index } => keyed(*index, "UNIQUE"),
+        ConstraintKind::Exclusion { index } => match catalog.index(*index) {
+            Some(index) => exclusion(table, index),
+            None => "EXCLUDE".to_owned(),
+        },
         ConstraintKind::Check { expr, .. } => {
             let alone = if constraint.lineage.no_inherit {
                 " NO INHERIT"
@@ -287,6 +311,29 @@ pub fn constraint_definition(
         text += " NOT VALID";
     }
     text
+}
+
+/// `EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (…)`.
+pub fn exclusion(table: &TableDef, index: &IndexDef) -> String {
+    let elements = key_texts(table, index).into_iter();
+    let operators = index.terms.exclusion.iter();
+    let elements: Vec<String> = elements
+        .zip(operators)
+        .map(|(element, op)| {
+            let name = operator_by_oid(*op).map_or("???", |op| op.name);
+            format!("{element} WITH {name}")
+        })
+        .collect();
+    let predicate = match &index.terms.predicate {
+        Some(text) => format!(" WHERE ({text})"),
+        None => String::new(),
+    };
+    format!(
+        "EXCLUDE USING {} ({}){}{predicate}",
+        index.terms.method.name(),
+        elements.join(", "),
+        included(table, index)
+    )
 }
 
 /// A column's NOT NULL as a table constraint.
@@ -306,12 +353,21 @@ fn foreign_key(
     key: &ForeignKey,
     name_of: &dyn Fn(Oid) -> String,
 ) -> String {
+    let columns = |table: &TableDef, columns: &[u16]| match columns.split_last() {
+        Some((last, [])) if key.period => format!("PERIOD {}", column_list(table, &[*last])),
+        Some((last, first)) if key.period => format!(
+            "{}, PERIOD {}",
+            column_list(table, first),
+            column_list(table, &[*last])
+        ),
+        _ => column_list(table, columns),
+    };
     let referenced = catalog
         .table(key.ref_table)
-        .map_or_else(String::new, |t| column_list(t, &key.ref_columns));
+        .map_or_else(String::new, |t| columns(t, &key.ref_columns));
     let mut text = format!(
         "FOREIGN KEY ({}) REFERENCES {}({referenced})",
-        column_list(table, &key.columns),
+        columns(table, &key.columns),
         name_of(key.ref_table),
     );
     if key.match_full {

@@ -56,6 +56,8 @@ pub(super) fn table_constraints(catalog: &Catalog, state: &dyn SystemState) -> R
             Ok(ConstraintKind::PrimaryKey { .. }) => "PRIMARY KEY",
             Ok(ConstraintKind::Unique { .. }) => "UNIQUE",
             Ok(ConstraintKind::ForeignKey(_)) => "FOREIGN KEY",
+            // The standard has none.
+            Ok(ConstraintKind::Exclusion { .. }) => return None,
             Ok(ConstraintKind::Check { .. }) | Err(_) => "CHECK",
         };
         let nulls_distinct = match constraint.map(|c| &c.kind) {
@@ -180,7 +182,7 @@ pub(super) fn constraint_table_usage(catalog: &Catalog, state: &dyn SystemState)
     each(catalog, state, |table, name, constraint| {
         let used = match &constraint.ok()?.kind {
             ConstraintKind::ForeignKey(key) => catalog.table(key.ref_table)?,
-            ConstraintKind::Check { .. } => return None,
+            ConstraintKind::Check { .. } | ConstraintKind::Exclusion { .. } => return None,
             ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. } => table,
         };
         Some(joined(

@@ -21,6 +21,7 @@ pub mod named;
 pub mod operator_class;
 mod part;
 pub mod partition;
+mod range;
 mod relation;
 mod replication;
 mod role;

@@ -15,6 +15,7 @@ pub fn access_method(name: &str) -> Option<Oid> {
         "heap" => Some(builtin::HEAP_AM),
         "btree" => Some(builtin::BTREE_AM),
         "hash" => Some(builtin::HASH_AM),
+        "gist" => Some(builtin::GIST_AM),
         _ => None,
     }
 }

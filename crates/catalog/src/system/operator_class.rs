@@ -61,6 +61,8 @@ classes! {
     10065 uuid_ops in 2968 for UUID default;
     10067 pg_lsn_ops in 3253 for PG_LSN default;
     10069 enum_ops in 3522 for ANYENUM default;
+    10076 range_ops in 3901 for ANYRANGE default;
+    10080 multirange_ops in 4199 for ANYMULTIRANGE default;
     10088 jsonb_ops in 4033 for JSONB default;
     10071 tsvector_ops in 3626 for TSVECTOR default;
     10074 tsquery_ops in 3683 for TSQUERY default;
@@ -95,7 +97,9 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (3522, "enum_ops"),
     (3626, "tsvector_ops"),
     (3683, "tsquery_ops"),
+    (3901, "range_ops"),
     (4033, "jsonb_ops"),
+    (4199, "multirange_ops"),
     (5067, "xid8_ops"),
 ];
 
@@ -175,7 +179,15 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (3522, oid::ANYENUM, oid::ANYENUM, 3514, "enum_cmp"),
     (3626, oid::TSVECTOR, oid::TSVECTOR, 3622, "tsvector_cmp"),
     (3683, oid::TSQUERY, oid::TSQUERY, 3668, "tsquery_cmp"),
+    (3901, oid::ANYRANGE, oid::ANYRANGE, 3870, "range_cmp"),
     (4033, oid::JSONB, oid::JSONB, 4044, "jsonb_cmp"),
+    (
+        4199,
+        oid::ANYMULTIRANGE,
+        oid::ANYMULTIRANGE,
+        4273,
+        "multirange_cmp",
+    ),
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
 
@@ -201,7 +213,7 @@ pub fn is_default(name: &str, ty: Oid) -> bool {
 }
 
 /// The class of a key column: the one that was named, or its type's.
-pub(super) fn class_of(name: &str, ty: Oid) -> Oid {
+pub fn class_of(name: &str, ty: Oid) -> Oid {
     let class = CLASSES.iter().find(|c| c.name == name);
     class.map_or_else(|| default_for(ty), |c| Oid(c.oid))
 }
@@ -218,13 +230,15 @@ fn ordered_as(ty: Oid) -> Oid {
         | oid::REGCONFIG
         | oid::REGDICTIONARY => oid::OID,
         _ if throng_types::sqltype::made::is_enum(ty) => oid::ANYENUM,
+        _ if throng_types::range::is_range(ty) => oid::ANYRANGE,
+        _ if throng_types::range::is_multirange(ty) => oid::ANYMULTIRANGE,
         _ if throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array()) => oid::ANYARRAY,
         other => other,
     }
 }
 
 /// The class an index on a column of that type has; none for types that have no order.
-pub(super) fn default_for(ty: Oid) -> Oid {
+pub fn default_for(ty: Oid) -> Oid {
     let ordered = ordered_as(ty);
     let class = CLASSES.iter().find(|c| c.default && c.ty == ordered);
     class.map_or(Oid::NONE, |c| Oid(c.oid))
@@ -232,6 +246,13 @@ pub(super) fn default_for(ty: Oid) -> Oid {
 
 fn family_of(ty: Oid) -> Option<u32> {
     CLASSES.iter().find(|c| c.ty == ty).map(|c| c.family)
+}
+
+/// What the family is called that orders values of a type.
+pub fn family_name(ty: Oid) -> &'static str {
+    let family = family_of(ordered_as(ty));
+    let named = FAMILY_NAMES.iter().find(|(oid, _)| Some(*oid) == family);
+    named.map_or("", |(_, name)| name)
 }
 
 /// Whether there is an operator class of that oid.

@@ -217,6 +217,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         access_method: match index.terms.method {
             IndexMethod::Btree => builtin::BTREE_AM,
             IndexMethod::Hash => builtin::HASH_AM,
+            IndexMethod::Gist => builtin::GIST_AM,
         },
         file: match table.is_some_and(|t| t.is_partitioned()) {
             true => 0,
@@ -613,10 +614,10 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             index.table,
             count + index.terms.include.len() as i16,
             count,
-            index.unique,
+            super::definition::is_unique(catalog, index),
             index.nulls_not_distinct,
             index.primary,
-            false,
+            !index.terms.exclusion.is_empty(),
             !catalog.is_deferrable(index.oid),
             index.clustered,
             catalog.is_valid(index),

@@ -166,6 +166,10 @@ fn forms(forms: &types::Forms) -> impl Iterator<Item = Procedure> {
 fn unnamed() -> Vec<Procedure> {
     let array = oid::ANYARRAY;
     let [input, output, receive, send] = types::ARRAY_FORMS;
+    let [range_in, range_out, range_receive, range_send] = types::RANGE_FORMS;
+    let [multi_in, multi_out, multi_receive, multi_send] = types::MULTIRANGE_FORMS;
+    let (range, multi) = (oid::ANYRANGE, oid::ANYMULTIRANGE);
+    let read = |from| vec![from, oid::OID, oid::INT4];
     let [enum_in, enum_out, enum_receive, enum_send] = types::ENUM_FORMS;
     let any_enum = oid::ANYENUM;
     let given = [
@@ -173,6 +177,20 @@ fn unnamed() -> Vec<Procedure> {
         (enum_out, vec![any_enum], oid::CSTRING),
         (enum_receive, vec![oid::INTERNAL, oid::OID], any_enum),
         (enum_send, vec![any_enum], oid::BYTEA),
+        (range_in, read(oid::CSTRING), range),
+        (range_out, vec![range], oid::CSTRING),
+        (range_receive, read(oid::INTERNAL), range),
+        (range_send, vec![range], oid::BYTEA),
+        (multi_in, read(oid::CSTRING), multi),
+        (multi_out, vec![multi], oid::CSTRING),
+        (multi_receive, read(oid::INTERNAL), multi),
+        (multi_send, vec![multi], oid::BYTEA),
+        ((3916, "range_typanalyze"), vec![oid::INTERNAL], oid::BOOL),
+        (
+            (4242, "multirange_typanalyze"),
+            vec![oid::INTERNAL],
+            oid::BOOL,
+        ),
         (
             (6098, "jsonb_subscript_handler"),
             vec![oid::INTERNAL],
@@ -402,5 +420,6 @@ pub(super) fn pg_am(_: &Catalog, _: &dyn SystemState) -> Rows {
         row![builtin::HEAP_AM, "heap", Oid(3), Datum::Char(b't')],
         row![builtin::BTREE_AM, "btree", Oid(330), Datum::Char(b'i')],
         row![builtin::HASH_AM, "hash", Oid(331), Datum::Char(b'i')],
+        row![builtin::GIST_AM, "gist", Oid(332), Datum::Char(b'i')],
     ]
 }

@@ -1,5 +1,6 @@
 //! Types: `pg_type`, `pg_collation`, and the input and output functions types have.
 
+use throng_types::range::{is_multirange, is_range};
 use throng_types::sqltype::{TypeInfo, all_types, made, type_info};
 use throng_types::{Datum, Oid, oid};
 
@@ -99,6 +100,10 @@ forms! {
     3769: 3771 regdictionaryin, 3772 regdictionaryout, 3773 regdictionaryrecv, 3774 regdictionarysend;
     4191: 4193 regcollationin, 4194 regcollationout, 4196 regcollationrecv, 4197 regcollationsend;
     5069: 5070 xid8in, 5081 xid8out, 5082 xid8recv, 5083 xid8send;
+    3831: 3832 anyrange_in, 3833 anyrange_out;
+    4537: 4229 anymultirange_in, 4230 anymultirange_out;
+    4538: 4226 anycompatiblemultirange_in, 4227 anycompatiblemultirange_out;
+    5080: 5094 anycompatiblerange_in, 5095 anycompatiblerange_out;
     5077: 5086 anycompatible_in, 5087 anycompatible_out;
     5078: 5088 anycompatiblearray_in, 5089 anycompatiblearray_out, 5090 anycompatiblearray_recv, 5091 anycompatiblearray_send;
     5079: 5092 anycompatiblenonarray_in, 5093 anycompatiblenonarray_out;
@@ -125,6 +130,22 @@ const RECORD_FORMS: [(u32, &str); 4] = [
     (2402, "record_recv"),
     (2403, "record_send"),
 ];
+/// All range types share these.
+pub(super) const RANGE_FORMS: [(u32, &str); 4] = [
+    (3834, "range_in"),
+    (3835, "range_out"),
+    (3836, "range_recv"),
+    (3837, "range_send"),
+];
+/// And all multirange types.
+pub(super) const MULTIRANGE_FORMS: [(u32, &str); 4] = [
+    (4231, "multirange_in"),
+    (4232, "multirange_out"),
+    (4233, "multirange_recv"),
+    (4234, "multirange_send"),
+];
+const RANGE_ANALYZE: Oid = Oid(3916);
+const MULTIRANGE_ANALYZE: Oid = Oid(4242);
 const ARRAY_ANALYZE: Oid = Oid(3816);
 const ARRAY_SUBSCRIPT: Oid = Oid(6179);
 const RAW_ARRAY_SUBSCRIPT: Oid = Oid(6180);
@@ -137,6 +158,8 @@ fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
         Some(forms) => &forms.functions,
         None if made::is_enum(ty.oid) => &ENUM_FORMS,
         None if made::is_composite(ty.oid) => &RECORD_FORMS,
+        None if is_range(ty.oid) => &RANGE_FORMS,
+        None if is_multirange(ty.oid) => &MULTIRANGE_FORMS,
         None => &ARRAY_FORMS,
     };
     for (slot, (oid, _)) in functions.iter_mut().zip(given) {
@@ -214,7 +237,12 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
         send,
         modifier_in,
         modifier_out,
-        if array { ARRAY_ANALYZE } else { Oid::NONE },
+        match ty.kind {
+            b'r' => RANGE_ANALYZE,
+            b'm' => MULTIRANGE_ANALYZE,
+            _ if array => ARRAY_ANALYZE,
+            _ => Oid::NONE,
+        },
         Datum::Char(ty.align),
         Datum::Char(storage(ty.oid)),
         false,

@@ -1,7 +1,7 @@
 //! Rows gathered and stored together: page by page into the heap, then into each index in the order
 //! of its keys.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use throng_access::TxContext;
@@ -11,10 +11,11 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::row::encode_row;
 use throng_types::{Datum, Error, Result, Tid};
 
-use super::turn::Turn;
 use crate::large;
 use crate::run::Row;
+use crate::slices::Turn;
 use crate::table::Index;
+use crate::write::exclusion::{self, Entering};
 use crate::write::foreign::ForeignKeys;
 use crate::write::row::{enter_run, enter_unchecked, is_unique_for, unique_violation};
 use crate::write::{Context, Target};
@@ -200,6 +201,9 @@ impl Batch {
             self.enter(target, at, &tids, &mut first_refused, turn, cx)
                 .await?;
         }
+        if first_refused.is_none() {
+            self.exclude(target, &tids, turn, cx).await?;
+        }
         if let Some((row, error)) = first_refused {
             return Err(Refused {
                 line: Some(self.lines[row]),
@@ -336,6 +340,45 @@ impl Batch {
             turn.worked(0, cx.env.cancel).await.map_err(refused(at))?;
         }
         self.keys[number].entries = sorted;
+        Ok(())
+    }
+
+    /// Looks whether the rows, whose entries are made, are in conflict with others.
+    async fn exclude(
+        &self,
+        target: &Target,
+        tids: &[Tid],
+        turn: &mut Turn,
+        cx: &Context<'_>,
+    ) -> Result<(), Refused> {
+        let excludes = |number: &usize| !target.indexes[*number].def.terms.exclusion.is_empty();
+        let numbers: Vec<usize> = (0..target.indexes.len()).filter(excludes).collect();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let places: HashMap<Tid, usize> = tids.iter().copied().zip(0..).collect();
+        for (at, tid) in tids.iter().enumerate() {
+            let refused = |error| Refused {
+                line: Some(self.lines[at]),
+                error,
+            };
+            let row = self.row(at, target).await.map_err(refused)?;
+            for &number in &numbers {
+                let computed = target.computed(number, &row, cx).await.map_err(refused)?;
+                let Some(computed) = computed else { continue };
+                let entering = Entering {
+                    row: &row,
+                    computed: &computed,
+                    tid: Some(*tid),
+                };
+                // Those behind it in the input look for this one.
+                let later = |other: Tid| places.get(&other).is_some_and(|place| *place > at);
+                exclusion::loaded(target, number, entering, &later, cx)
+                    .await
+                    .map_err(refused)?;
+            }
+            turn.worked(0, cx.env.cancel).await.map_err(refused)?;
+        }
         Ok(())
     }
 

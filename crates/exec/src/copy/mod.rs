@@ -17,7 +17,6 @@ mod from;
 pub mod split;
 pub mod text;
 mod to;
-mod turn;
 
 use throng_bind::command::{CopyFormat, CopyOptions};
 use throng_types::error::state;

@@ -10,9 +10,9 @@ use super::Sink;
 use super::binary::{write_header, write_trailer};
 use super::charset::{charset, other_format};
 use super::text::{write_csv_field, write_field};
-use super::turn::Turn;
 use crate::client::{Client, Format};
 use crate::run::context::Env;
+use crate::slices::Turn;
 
 /// Rows on their way out, one record after another.
 pub struct Records<'a> {

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 use throng_bind::expr::Expr;
 use throng_types::key::{self, KeyOrder};
-use throng_types::{Datum, Oid, Record, Result, oid};
+use throng_types::{Datum, Oid, Range, Record, Result, oid};
 use throng_values::func::{Operator, Strategy};
 
 use super::eval::eval;
@@ -103,6 +103,11 @@ fn weigh(value: &Datum, looks: &mut u32) -> usize {
         Datum::Bytea(b) => b.len(),
         Datum::Base(v) => v.bytes.len(),
         Datum::Array(a) => weigh_items(&a.items, looks),
+        Datum::Range(range) => weigh_range(range, looks),
+        Datum::Multirange(multirange) => match multirange.ranges.first() {
+            Some(first) => multirange.ranges.len() * weigh_range(first, looks),
+            None => 0,
+        },
         Datum::Record(record) => {
             let mut sum = size_of::<Record>();
             for field in &record.values {
@@ -119,6 +124,12 @@ fn weigh(value: &Datum, looks: &mut u32) -> usize {
     size_of::<Datum>() + long
 }
 
+fn weigh_range(range: &Range, looks: &mut u32) -> usize {
+    let ends = range.bounds.iter().flat_map(|b| [&b.lower, &b.upper]);
+    let values = ends.map(|end| weigh(&end.value, looks).saturating_sub(size_of::<Datum>()));
+    size_of::<Range>() + values.sum::<usize>()
+}
+
 fn weigh_items(items: &[Datum], looks: &mut u32) -> usize {
     let all = size_of_val(items);
     let varies = |item: &&Datum| {
@@ -129,6 +140,8 @@ fn weigh_items(items: &[Datum], looks: &mut u32) -> usize {
                 | Datum::Jsonb(_)
                 | Datum::Bytea(_)
                 | Datum::Base(_)
+                | Datum::Range(_)
+                | Datum::Multirange(_)
                 | Datum::Record(_)
                 | Datum::Numeric(_)
         )

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use throng_types::datum::{Array, Dim, EnumValue, Interval, Record, Text, TimeTz};
 use throng_types::jsonb::Jsonb;
 use throng_types::numeric::Numeric;
+use throng_types::range::{Bound, Bounds, Multirange, Range};
 use throng_types::{Datum, Error, Oid, Result, Tid, stack};
 
 use crate::run::Row;
@@ -94,6 +95,8 @@ mod kind {
     pub const RECORD: u8 = 24;
     pub const EXTERNAL: u8 = 25;
     pub const BASE: u8 = 26;
+    pub const RANGE: u8 = 27;
+    pub const MULTIRANGE: u8 = 28;
 }
 
 fn write(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
@@ -149,6 +152,14 @@ fn write(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Base(v) => {
             fixed(kind::BASE, v.ty.0.to_le_bytes(), out).and_then(|()| varying(&v.bytes, out))
         }
+        Datum::Range(v) => fixed(kind::RANGE, [], out).and_then(|()| write_range(v, out)),
+        Datum::Multirange(v) => {
+            fixed(kind::MULTIRANGE, v.ty.0.to_le_bytes(), out)?;
+            length(v.ranges.len(), out)?;
+            v.ranges
+                .iter()
+                .try_for_each(|range| write_range(range, out))
+        }
         Datum::Record(v) => write_record(v, out),
         Datum::External(v) => fixed(kind::EXTERNAL, *v, out),
     }
@@ -164,6 +175,21 @@ fn write_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
     }
     length(array.items.len(), out)?;
     array.items.iter().try_for_each(|item| write(item, out))
+}
+
+/// The types; whether it is empty; its bounds, each with its value and whether it is inclusive.
+fn write_range(range: &Range, out: &mut Vec<u8>) -> Result<()> {
+    stack::check()?;
+    out.extend_from_slice(&range.ty.0.to_le_bytes());
+    out.extend_from_slice(&range.subtype.0.to_le_bytes());
+    out.push(u8::from(range.bounds.is_some()));
+    let Some(Bounds { lower, upper }) = &range.bounds else {
+        return Ok(());
+    };
+    [lower, upper].into_iter().try_for_each(|bound| {
+        out.push(u8::from(bound.inclusive));
+        write(&bound.value, out)
+    })
 }
 
 fn write_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
@@ -264,6 +290,16 @@ impl<'a> Bytes<'a> {
                 let ty = Oid(u32::from_le_bytes(self.take()?));
                 Datum::base(ty, self.varying()?)
             }
+            kind::RANGE => Datum::Range(Arc::new(self.range()?)),
+            kind::MULTIRANGE => {
+                let ty = Oid(u32::from_le_bytes(self.take()?));
+                let count = self.count()?;
+                let ranges: Result<_> = (0..count).map(|_| self.range().map(Arc::new)).collect();
+                Datum::Multirange(Arc::new(Multirange {
+                    ty,
+                    ranges: ranges?,
+                }))
+            }
             kind::RECORD => self.record()?,
             kind::EXTERNAL => Datum::External(self.take()?),
             _ => return Err(damaged()),
@@ -287,6 +323,28 @@ impl<'a> Bytes<'a> {
             dims,
             items,
         }))
+    }
+
+    fn range(&mut self) -> Result<Range> {
+        stack::check()?;
+        let ty = Oid(u32::from_le_bytes(self.take()?));
+        let subtype = Oid(u32::from_le_bytes(self.take()?));
+        let bound = |this: &mut Self| -> Result<Bound> {
+            let inclusive = this.take()? != [0];
+            Ok(Bound::new(this.value()?, inclusive))
+        };
+        let bounds = match self.take()? {
+            [0] => None,
+            _ => Some(Bounds {
+                lower: bound(self)?,
+                upper: bound(self)?,
+            }),
+        };
+        Ok(Range {
+            ty,
+            subtype,
+            bounds,
+        })
     }
 
     fn record(&mut self) -> Result<Datum> {

@@ -28,6 +28,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::arrival::{push_new, set_by};
+use super::exclusion::{self, Entering};
 use super::modify::read_row;
 use super::partition::{WriteTarget, leaf_or_error, place_of};
 use super::row::{conflict_with, enter_unless, is_unique_for};
@@ -70,7 +71,7 @@ impl Upsert<'_> {
         place: &mut WriteTarget,
         cx: &Context<'_>,
     ) -> Result<Settled> {
-        let arbiters = arbiters(&place.target, &place.arbiters)?;
+        let arbiters = arbiters(&place.target, &place.arbiters);
         loop {
             match find(&place.target, &arbiters, self.own, cx).await? {
                 Some(_) if self.on_conflict.update.is_none() => return Ok(Settled::KeptOut),
@@ -243,22 +244,21 @@ async fn set_over(
 }
 
 /// The places of the indexes that decide about a conflict; `named`: those, none: all unique ones.
-fn arbiters(target: &Target, named: &[Oid]) -> Result<Vec<usize>> {
-    let is_arbiter =
-        |index: &Index| index.def.unique && (named.is_empty() || named.contains(&index.def.oid));
-    let mut found = Vec::new();
-    let indexes = target.indexes.iter().zip(&target.deferrable);
-    for (number, (index, deferrable)) in indexes.enumerate() {
-        if !is_arbiter(index) {
-            continue;
-        }
-        if deferrable.is_some() {
-            let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
-            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
-        }
-        found.push(number);
-    }
-    Ok(found)
+fn arbiters(target: &Target, named: &[Oid]) -> Vec<usize> {
+    let is_arbiter = |index: &Index| {
+        let keeps_out = index.def.unique || !index.def.terms.exclusion.is_empty();
+        keeps_out && (named.is_empty() || named.contains(&index.def.oid))
+    };
+    let indexes = target.indexes.iter().enumerate();
+    let found = indexes.filter(|(_, index)| is_arbiter(index));
+    found.map(|(number, _)| number).collect()
+}
+
+/// 55000: nobody waits for who may come to have a key that is not decided yet.
+#[cold]
+fn is_deferrable() -> Error {
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+    Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
 /// Inserts the row under a savepoint; none, and nothing done, if another got its key in first.
@@ -288,9 +288,24 @@ async fn find(
     let mut tids = Vec::new();
     for &number in arbiters {
         let index = &target.indexes[number];
+        if target.deferrable[number].is_some() {
+            return Err(is_deferrable());
+        }
         let Some(computed) = target.computed(number, row, cx).await? else {
             continue;
         };
+        if !index.def.terms.exclusion.is_empty() {
+            let entering = Entering {
+                row,
+                computed: &computed,
+                tid: None,
+            };
+            if let Some(other) = exclusion::find(target, number, entering, cx).await? {
+                must_be_seen(target, other.tid, cx).await?;
+                return Ok(Some(other.tid));
+            }
+            continue;
+        }
         key.clear();
         let any_null = index.append_key(row, &computed, &mut key)?;
         if !is_unique_for(index, any_null) {

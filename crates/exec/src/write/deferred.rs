@@ -307,12 +307,12 @@ async fn check(pending: &Pending, cx: &Context<'_>) -> Result<()> {
         Due::Unique => {
             let target = Target::of(def, cx)?;
             let index = constraint.index();
-            let index = target
+            let number = target
                 .indexes
                 .iter()
-                .find(|found| Some(found.def.oid) == index)
+                .position(|found| Some(found.def.oid) == index)
                 .ok_or_else(|| Error::internal("a key without its index"))?;
-            row::check_unique(&target, index, pending.tid, cx).await
+            row::check_unique(&target, number, pending.tid, cx).await
         }
         Due::Points => {
             let table = Table::of(def, cx.env.store, &cx.env.eval)?;

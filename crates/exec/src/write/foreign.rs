@@ -26,10 +26,12 @@ use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late};
 use throng_txn::{LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
+use throng_values::func::range::cover;
 
 use super::Context;
 use super::cascade::{KeyChange, Pointing, Work};
 use super::deferred::Due;
+use super::period::{Lookup, Period};
 use crate::run::Row;
 use crate::table::{Index, Table};
 
@@ -349,6 +351,23 @@ pub async fn points_into(
             continue;
         }
         let sought = WantedKey::new(&key, leaf, index, &ref_columns, cx)?;
+        if fk.period {
+            let period = Period {
+                table: &sought.target,
+                index: &sought.index,
+                values: &sought.values,
+            };
+            let how = Lookup {
+                lock: false,
+                fixed: false,
+            };
+            let mut pieces = Vec::new();
+            period.gather(how, &mut pieces, cx).await?;
+            match pieces.is_empty() {
+                true => continue,
+                false => return Ok(true),
+            }
+        }
         let snapshot = cx.txn.latest_snapshot();
         let found = find_by_key(&sought.target, &sought.index, &sought.bytes, &snapshot);
         if found.await?.is_some() {
@@ -462,6 +481,7 @@ async fn find_referenced(
     cx.txn
         .lock_relation(referenced.oid, LockMode::RowShare)
         .await?;
+    let mut pieces = Vec::new();
     for (leaf, index, ref_columns) in places_of_key(referenced, index, fk, catalog) {
         if leaf.oid != referenced.oid {
             cx.txn.lock_relation(leaf.oid, LockMode::RowShare).await?;
@@ -478,9 +498,22 @@ async fn find_referenced(
             // sees.
             fixed: leaf.oid == referenced.oid && cx.txn.isolation().keeps_snapshot(),
         };
-        if lock_by_key(&target, &index, &bytes, &values, how, cx).await? {
+        if fk.period {
+            let period = Period {
+                table: &target,
+                index: &index,
+                values: &values,
+            };
+            period.gather(how, &mut pieces, cx).await?;
+        } else if lock_by_key(&target, &index, &bytes, &values, how, cx).await? {
             return Ok(());
         }
+    }
+    if let Some(period) = key.last()
+        && !pieces.is_empty()
+        && cover(&pieces, period)?
+    {
+        return Ok(());
     }
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
@@ -639,15 +672,6 @@ pub(super) async fn find_by_key(
         }
     }
     Ok(None)
-}
-
-/// How a referenced row is looked for.
-#[derive(Clone, Copy)]
-struct Lookup {
-    /// It is locked FOR KEY SHARE.
-    lock: bool,
-    /// It must be in the transaction's snapshot.
-    fixed: bool,
 }
 
 /// Finds, and perhaps locks, the row with this key; false if there is none.

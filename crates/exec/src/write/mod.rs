@@ -13,11 +13,13 @@ mod arrival;
 pub mod cascade;
 mod conflict;
 pub mod deferred;
+pub mod exclusion;
 pub mod foreign;
 pub mod index_expression;
 mod merge;
 mod modify;
 pub mod partition;
+mod period;
 mod referential_action;
 pub mod row;
 pub mod trigger;
@@ -99,7 +101,8 @@ impl Target {
         for index in &indexes {
             for &at in index.columns.iter().filter(|at| **at < COMPUTED) {
                 indexed[at] = true;
-                key[at] |= index.def.unique && index.def.is_plain();
+                let is_key = index.def.unique || !index.def.terms.exclusion.is_empty();
+                key[at] |= is_key && index.def.is_plain();
             }
             for used in &index.def.terms.uses {
                 indexed[usize::from(*used) - 1] = true;

@@ -20,9 +20,11 @@ use throng_txn::{LockMode, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 use throng_values::func::compare::comparator;
+use throng_values::func::range::{cover, overlap, shared};
 
 use super::cascade::{KeyChange, Work};
 use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};
+use super::period::{Lookup, Period};
 use super::trigger::{Named, Updated, lock_for};
 use super::{Compute, Context, Target, store_update};
 use crate::large;
@@ -219,6 +221,9 @@ impl KeyChange {
         cx: &Context<'_>,
     ) -> Result<()> {
         let key = key_of(&self.old, &fk.ref_columns);
+        if fk.period {
+            return self.must_be_covered(target, fk, &key, cx).await;
+        }
         if Matching::new(target, fk, &key).next(cx).await?.is_none() {
             return Ok(());
         }
@@ -227,6 +232,32 @@ impl KeyChange {
             true => Ok(()),
             false => Err(self.still_referenced(fk, action, cx)),
         }
+    }
+
+    /// 23503 if a row points at what has gone of a period, and other rows do not have that.
+    async fn must_be_covered(
+        &self,
+        target: &Target,
+        fk: &ForeignKey,
+        key: &[Datum],
+        cx: &Context<'_>,
+    ) -> Result<()> {
+        let (Some(place), Some(gone)) = (places(&fk.columns).last().copied(), key.last()) else {
+            return Ok(());
+        };
+        let mut rows = Matching::new(target, fk, key);
+        let mut pieces: Option<Vec<Datum>> = None;
+        while let Some((_, row)) = rows.next(cx).await? {
+            let pieces = match &mut pieces {
+                Some(pieces) => pieces,
+                none => none.insert(pieces_left(&self.table, fk, key, cx).await?),
+            };
+            let lost = shared(&row[place], gone)?;
+            if pieces.is_empty() || !cover(pieces, &lost)? {
+                return Err(self.still_referenced(fk, FkAction::NoAction, cx));
+            }
+        }
+        Ok(())
     }
 
     fn still_referenced(&self, fk: &ForeignKey, action: FkAction, cx: &Context<'_>) -> Error {
@@ -283,6 +314,34 @@ async fn stays_in_partition(table: &Arc<TableDef>, row: &[Datum], cx: &Context<'
     Err(Error::unsupported(
         "a foreign key's action that moves a row to another partition",
     ))
+}
+
+/// The ranges that rows of the referenced table have now where they overlap a key's.
+async fn pieces_left(
+    table: &Arc<TableDef>,
+    fk: &ForeignKey,
+    key: &[Datum],
+    cx: &Context<'_>,
+) -> Result<Vec<Datum>> {
+    let mut pieces = Vec::new();
+    let Some(index) = cx.env.catalog.index(fk.ref_index) else {
+        return Ok(pieces);
+    };
+    let mut values = vec![Datum::Null; table.columns.len()];
+    for (value, attnum) in key.iter().zip(&fk.ref_columns) {
+        values[usize::from(*attnum) - 1] = value.clone();
+    }
+    let period = Period {
+        table: &*Table::of(table, cx.env.store, &cx.env.eval)?,
+        index: &*Index::of(index, table, cx.env.store),
+        values: &values,
+    };
+    let how = Lookup {
+        lock: false,
+        fixed: false,
+    };
+    period.gather(how, &mut pieces, cx).await?;
+    Ok(pieces)
 }
 
 /// Whether another row of the referenced table has the key now.
@@ -394,6 +453,8 @@ impl<'t> RowRequirements<'t> {
 struct Matching<'t> {
     target: &'t Target,
     columns: Vec<usize>,
+    /// So many of them are equal to the key's; of one more the range overlaps.
+    equal: usize,
     key: Row,
     by_index: Option<(Rc<Index>, Vec<u8>)>,
     /// How far the index has been read: a leaf at a time, however many rows there are.
@@ -406,11 +467,12 @@ struct Matching<'t> {
 impl<'t> Matching<'t> {
     fn new(target: &'t Target, fk: &ForeignKey, key: &[Datum]) -> Matching<'t> {
         let columns = places(&fk.columns);
+        let equal = columns.len() - usize::from(fk.period);
         // Not by one that may lack a row.
         let whole = |index: &&Rc<Index>| index.def.terms.predicate.is_none();
         let by_index = target.indexes.iter().filter(whole).find_map(|index| {
-            let lead = index.columns.get(..columns.len())?;
-            if !columns.iter().all(|c| lead.contains(c)) {
+            let lead = index.columns.get(..equal)?;
+            if equal == 0 || !columns[..equal].iter().all(|c| lead.contains(c)) {
                 return None;
             }
             let mut bytes = Vec::new();
@@ -423,6 +485,7 @@ impl<'t> Matching<'t> {
         Matching {
             target,
             columns,
+            equal,
             key: key.to_vec(),
             by_index,
             cursor: None,
@@ -445,7 +508,11 @@ impl<'t> Matching<'t> {
         self.target
             .table
             .decode(bytes, self.target.def().columns.len(), &mut row)?;
-        let matches = self.columns.iter().zip(&self.key).all(|(c, k)| {
+        let pairs = self.columns.iter().zip(&self.key).enumerate();
+        let matches = pairs.into_iter().all(|(at, (c, k))| {
+            if at >= self.equal {
+                return !row[*c].is_null() && overlap(&row[*c], k);
+            }
             let compare = comparator(self.target.table.column_type(*c).oid);
             !row[*c].is_null() && compare(&row[*c], k).is_eq()
         });

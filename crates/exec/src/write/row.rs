@@ -14,6 +14,7 @@ use throng_values::func::EvalContext;
 use throng_values::io::output_text;
 
 use super::deferred::Due;
+use super::exclusion::{self, Entering, Undecided};
 use super::{Context, Target};
 use crate::large;
 use crate::run::context::Env;
@@ -205,7 +206,7 @@ pub fn index_key_text(
 }
 
 /// As [`shown_key`], of an index for whose expressions the row has these values.
-fn shown_index_key(
+pub(super) fn shown_index_key(
     def: &TableDef,
     index: &Index,
     row: &[Datum],
@@ -283,6 +284,22 @@ pub async fn enter_unless(
         };
         key.clear();
         let any_null = index.append_key(row, &computed, &mut key)?;
+        if !index.def.terms.exclusion.is_empty() {
+            enter_run(target, index, &[(&key, tid)], false, cx).await?;
+            let entering = Entering {
+                row,
+                computed: &computed,
+                tid: Some(tid),
+            };
+            let undecided = match gives_way(index) {
+                true => Undecided::GivesWay,
+                false => Undecided::Waits,
+            };
+            if !exclusion::entered(target, number, entering, undecided, cx).await? {
+                return Ok(false);
+            }
+            continue;
+        }
         let unique = is_unique_for(index, any_null);
         if let Some(constraint) = deferrable.as_ref().filter(|_| unique) {
             enter_unchecked(index, &key, tid, constraint, target, cx).await?;
@@ -324,14 +341,15 @@ pub async fn enter_unchecked(
     Ok(())
 }
 
-/// 23505 if the row that the entry for `root` leads to is there and another has its key. Waits for
-/// those who may come to have it.
+/// 23505 if the row that the entry for `root` leads to is there and another has its key, 23P01 if
+/// another is in conflict with it. Waits for those who may come to have it.
 pub async fn check_unique(
     target: &Target,
-    index: &Index,
+    number: usize,
     root: Tid,
     cx: &Context<'_>,
 ) -> Result<()> {
+    let index = &target.indexes[number];
     let (mut key, mut tids, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let mut row = Vec::new();
     let heap = &target.table.heap;
@@ -346,6 +364,20 @@ pub async fn check_unique(
     target.table.decode(&bytes, columns, &mut row)?;
     let mut fetch = large::Fetch::default();
     retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    if !index.def.terms.exclusion.is_empty() {
+        let Some(computed) = target.computed(number, &row, cx).await? else {
+            return Ok(());
+        };
+        let entering = Entering {
+            row: &row,
+            computed: &computed,
+            tid: Some(root),
+        };
+        return match exclusion::find(target, number, entering, cx).await? {
+            None => Ok(()),
+            Some(other) => Err(exclusion::violation(target, index, entering, &other, cx)),
+        };
+    }
     index.key(&row, &mut key)?;
     'again: loop {
         retry(|| index.tree.get(&key, &mut tids)).await?;

@@ -109,6 +109,10 @@ impl Parser<'_> {
             self.advance();
             return self.create_composite(name);
         }
+        if self.words(&["as", "range"]) {
+            let options = self.parens(|p| p.list(Self::range_option))?;
+            return Ok(Statement::CreateRange { name, options });
+        }
         if !self.words(&["as", "enum"]) {
             return Ok(self.skip_unsupported("CREATE TYPE of this kind"));
         }
@@ -119,6 +123,19 @@ impl Parser<'_> {
         };
         self.expect(')')?;
         Ok(Statement::CreateEnum { name, labels })
+    }
+
+    /// `name = value`, where the value is a name or a type's.
+    fn range_option(&mut self) -> Result<RangeOption> {
+        let (name, pos) = self.name_pos()?;
+        if !self.op("=") {
+            return Err(self.unexpected());
+        }
+        Ok(RangeOption {
+            name,
+            value: self.type_name()?,
+            pos,
+        })
     }
 
     fn alter_type(&mut self) -> Result<Statement> {

@@ -130,7 +130,7 @@ impl Parser<'_> {
             self.known_collation(&name)?;
             collation = Some(name);
         }
-        let class = match self.is_name() && !self.any_of(&["nulls"]) {
+        let class = match self.is_name() && !self.any_of(&["nulls", "with"]) {
             true => Some(self.any_name()?),
             false => None,
         };
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Ok(not)
     }
 
-    fn index_column(&mut self) -> Result<IndexColumn> {
+    pub(super) fn index_column(&mut self) -> Result<IndexColumn> {
         let pos = self.pos();
         let key = self.index_key()?;
         let descending = self.word("desc");

@@ -366,10 +366,12 @@ impl Parser<'_> {
             }
             Some("foreign") => {
                 self.keywords(&["foreign", "key"])?;
-                let columns = self.parens(|p| p.list(Self::name_pos))?;
+                let mut period = false;
+                let columns = self.parens(|p| p.list(|p| p.period_column(&mut period)))?;
                 let references = self.references()?;
                 TableConstraintKind::ForeignKey {
                     columns,
+                    period,
                     references,
                 }
             }
@@ -379,7 +381,10 @@ impl Parser<'_> {
                 no_inherit = self.words(&["no", "inherit"]);
                 TableConstraintKind::NotNull(column)
             }
-            Some("exclude") => return Err(self.unsupported("EXCLUDE constraints", pos)),
+            Some("exclude") => {
+                self.advance();
+                TableConstraintKind::Exclude(self.exclusion_constraint()?)
+            }
             _ => return Err(self.unexpected()),
         };
         let what = match &kind {
@@ -422,29 +427,64 @@ impl Parser<'_> {
                 primary,
             });
         }
-        let columns = self.parens(|p| {
-            p.list(|p| {
-                let column = p.name_pos()?;
-                match p.is("without") {
-                    true => Err(p.unsupported("WITHOUT OVERLAPS", p.pos())),
-                    false => Ok(column),
-                }
-            })
+        let (columns, without_overlaps) = self.parens(|p| {
+            let columns = p.list(Self::name_pos)?;
+            Ok((columns, p.words(&["without", "overlaps"])))
         })?;
         let include = self.include()?;
         let options = self.index_options()?;
         Ok(match primary {
             true => TableConstraintKind::PrimaryKey {
                 columns,
+                without_overlaps,
                 include,
                 options,
             },
             false => TableConstraintKind::Unique {
                 columns,
+                without_overlaps,
                 include,
                 nulls_not_distinct,
                 options,
             },
+        })
+    }
+
+    /// A column of a foreign key, of which the last may be a PERIOD.
+    fn period_column(&mut self, period: &mut bool) -> Result<(String, Pos)> {
+        if *period {
+            return Err(self.unexpected());
+        }
+        let named_so = self.is_punct_at(1, ',') || self.is_punct_at(1, ')');
+        *period = !named_so && self.word("period");
+        self.name_pos()
+    }
+
+    /// What follows EXCLUDE.
+    fn exclusion_constraint(&mut self) -> Result<Exclusion> {
+        let method = match self.word("using") {
+            true => Some(self.name_pos()?),
+            false => None,
+        };
+        let elements = self.parens(|p| {
+            p.list(|p| {
+                let column = p.index_column()?;
+                p.keyword("with")?;
+                Ok((column, p.operator()?))
+            })
+        })?;
+        let include = self.include()?;
+        let options = self.index_options()?;
+        let predicate = match self.word("where") {
+            true => Some(self.parens(Self::expr)?),
+            false => None,
+        };
+        Ok(Exclusion {
+            method,
+            elements,
+            include,
+            options,
+            predicate,
         })
     }
 
@@ -480,14 +520,17 @@ impl Parser<'_> {
     pub(super) fn references(&mut self) -> Result<References> {
         self.keyword("references")?;
         let table = self.any_name()?;
+        let mut period = false;
         let columns = if self.is_punct('(') {
-            self.name_list()?
+            let columns = self.parens(|p| p.list(|p| p.period_column(&mut period)))?;
+            columns.into_iter().map(|(name, _)| name).collect()
         } else {
             vec![]
         };
         let mut references = References {
             table,
             columns,
+            period,
             match_full: false,
             on_update: FkAction::NoAction,
             on_delete: FkAction::NoAction,

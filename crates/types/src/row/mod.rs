@@ -12,6 +12,7 @@
 //! read as NULL here, and the caller puts in the column's missing value.
 
 mod nested;
+mod ranges;
 #[cfg(test)]
 mod tests;
 
@@ -19,9 +20,11 @@ use crate::base::base_type;
 use crate::datum::{Datum, EnumValue, Interval, Text, TimeTz};
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
+use crate::range::{is_multirange, is_range};
 use crate::sqltype::{made, oid};
 use crate::{Error, Oid, Result, Tid, shared};
 use nested::{read_array, read_record, write_array, write_record};
+use ranges::{read_multirange, read_range, write_multirange, write_range};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -67,6 +70,10 @@ pub enum Phys {
     Jsonb,
     /// Of that type.
     Base(Oid),
+    /// Of that type.
+    Range(Oid),
+    /// Of that type.
+    Multirange(Oid),
     Array,
     Record,
 }
@@ -122,6 +129,8 @@ impl Phys {
             _ if base_type(ty).is_some() => Phys::Base(ty),
             _ if made::is_enum(ty) => Phys::Enum(ty),
             _ if made::is_composite(ty) => Phys::Record,
+            _ if is_range(ty) => Phys::Range(ty),
+            _ if is_multirange(ty) => Phys::Multirange(ty),
             _ if crate::sqltype::element_of(ty).is_some() => Phys::Array,
             _ => return None,
         })
@@ -147,6 +156,8 @@ impl Phys {
             | Phys::Json
             | Phys::Jsonb
             | Phys::Base(_)
+            | Phys::Range(_)
+            | Phys::Multirange(_)
             | Phys::Array
             | Phys::Record => return None,
         })
@@ -625,6 +636,8 @@ fn read_varying(phys: Phys, bytes: &[u8]) -> Result<Datum> {
             .map(Datum::Numeric)
             .ok_or_else(damaged),
         Phys::Array => read_array(bytes),
+        Phys::Range(ty) => read_range(ty, bytes),
+        Phys::Multirange(ty) => read_multirange(ty, bytes),
         Phys::Record => read_record(bytes),
         _ => Err(Error::internal(
             "a fixed-width column is never stored outside its row",
@@ -686,6 +699,16 @@ fn write_value(value: &Datum, phys: Phys, out: &mut Vec<u8>) -> Result<()> {
         (Datum::Array(v), Phys::Array) => {
             let mut stored = Vec::new();
             write_array(v, &mut stored)?;
+            write_varying(&stored, out)?;
+        }
+        (Datum::Range(v), Phys::Range(ty)) if v.ty == ty => {
+            let mut stored = Vec::new();
+            write_range(v, &mut stored)?;
+            write_varying(&stored, out)?;
+        }
+        (Datum::Multirange(v), Phys::Multirange(ty)) if v.ty == ty => {
+            let mut stored = Vec::new();
+            write_multirange(v, &mut stored)?;
             write_varying(&stored, out)?;
         }
         (Datum::Record(v), Phys::Record) => {

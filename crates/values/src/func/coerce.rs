@@ -2,6 +2,7 @@
 
 use super::cast::{CastContext, find_cast};
 use throng_types::error::state;
+use throng_types::range::{is_multirange, is_range};
 use throng_types::sqltype::{element_of, made, type_info, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
@@ -27,6 +28,8 @@ pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
         oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => element_of(from).is_some(),
         oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
         oid::ANYENUM => made::is_enum(from),
+        oid::ANYRANGE | oid::ANYCOMPATIBLERANGE => is_range(from),
+        oid::ANYMULTIRANGE | oid::ANYCOMPATIBLEMULTIRANGE => is_multirange(from),
         oid::RECORD if made::is_composite(from) => true,
         // Whether its fields fit is seen when it is made one.
         to if from == oid::RECORD && made::is_composite(to) => true,

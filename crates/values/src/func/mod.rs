@@ -20,6 +20,7 @@ mod misc;
 pub mod named;
 pub mod number;
 mod polymorphic;
+pub mod range;
 mod regex_func;
 mod registry;
 pub mod resolve;
@@ -266,6 +267,21 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         functions: enums::COMPARISONS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: range::FUNCTIONS,
+        operators: range::OPERATORS,
+        aggregates: range::AGGREGATES,
+        casts: range::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: range::CONSTRUCTORS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: range::SETS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

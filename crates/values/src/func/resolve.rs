@@ -414,7 +414,11 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
         }
         _ => false,
     };
-    if unknown || ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
+    let undetermined = matches!(
+        ret,
+        oid::ANYELEMENT | oid::ANYARRAY | oid::ANYRANGE | oid::ANYMULTIRANGE
+    );
+    if unknown || undetermined {
         return Err(unknown_polymorphic());
     }
     if COMPARES_ITEMS.contains(&name) {

@@ -347,7 +347,12 @@ fn write_level<'a>(
 
 /// Puts what was written since `start` in quotes if it needs them. Records double what arrays
 /// escape.
-fn quote_from(out: &mut Vec<u8>, start: usize, special: impl Fn(&[u8]) -> bool, doubled: bool) {
+pub(super) fn quote_from(
+    out: &mut Vec<u8>,
+    start: usize,
+    special: impl Fn(&[u8]) -> bool,
+    doubled: bool,
+) {
     let text = &out[start..];
     let plain = !text.is_empty()
         && !special(text)

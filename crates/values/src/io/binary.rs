@@ -8,6 +8,7 @@ use throng_types::calendar::{MICROS_PER_DAY, date_in_range, timestamp_in_range};
 use throng_types::datum::Dim;
 use throng_types::error::state;
 use throng_types::numeric::{Groups, WireSign};
+use throng_types::range::{is_multirange, is_range};
 use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{
     Array, Datum, Error, Interval, Numeric, Oid, Record, Result, SqlType, Text, Tid, TimeTz, oid,
@@ -80,6 +81,8 @@ pub fn output_binary(
             out.extend_from_slice(&v.slot.to_be_bytes());
         }
         Datum::Array(v) => write_array(ctx, v, out)?,
+        Datum::Range(v) => super::range::send(ctx, v, out)?,
+        Datum::Multirange(v) => super::range::send_multi(ctx, v, out)?,
         Datum::Record(v) => {
             out.extend_from_slice(&(v.values.len() as i32).to_be_bytes());
             for (value, field) in v.values.iter().zip(v.types.iter()) {
@@ -98,7 +101,12 @@ pub fn output_binary(
 }
 
 /// A length, -1 for NULL, and the value.
-fn write_sized(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_sized(
+    ctx: &EvalContext<'_>,
+    value: &Datum,
+    ty: SqlType,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     if value.is_null() {
         out.extend_from_slice(&(-1i32).to_be_bytes());
         return Ok(());
@@ -127,10 +135,10 @@ fn write_array(ctx: &EvalContext<'_>, array: &Array, out: &mut Vec<u8>) -> Resul
 }
 
 /// Reads bytes from the front; running out is `insufficient data left in message`.
-struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (head, rest) = self.0.split_first_chunk::<N>().ok_or_else(too_short)?;
         self.0 = rest;
         Ok(*head)
@@ -151,7 +159,7 @@ impl<'a> Reader<'a> {
     fn text(&mut self, ctx: &EvalContext<'_>) -> Result<Cow<'a, str>> {
         ctx.format.charset.decode(self.rest())
     }
-    fn i32(&mut self) -> Result<i32> {
+    pub(super) fn i32(&mut self) -> Result<i32> {
         self.take().map(i32::from_be_bytes)
     }
     fn u16(&mut self) -> Result<u16> {
@@ -163,14 +171,14 @@ impl<'a> Reader<'a> {
 }
 
 #[cold]
-fn too_short() -> Error {
+pub(super) fn too_short() -> Error {
     Error::new(
         state::PROTOCOL_VIOLATION,
         "insufficient data left in message",
     )
 }
 #[cold]
-fn invalid(message: impl Into<String>) -> Error {
+pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(state::INVALID_BINARY_REPRESENTATION, message)
 }
 
@@ -283,6 +291,10 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         }
         _ if base_type(ty).is_some() => Datum::base(ty, (described(ty)?.receive)(ctx, r.rest())?),
         _ if made::is_enum(ty) => super::enum_value(ctx, &r.text(ctx)?, ty)?,
+        _ if is_range(ty) || is_multirange(ty) => match super::range_of(ty)? {
+            of if of.range == ty => Datum::Range(super::range::receive(ctx, r, &of)?.into()),
+            of => Datum::Multirange(super::range::receive_multi(ctx, r, &of)?.into()),
+        },
         _ => match element_of(ty) {
             Some(element) => read_array(ctx, r, element, ty)?,
             None => {
@@ -349,7 +361,12 @@ fn read_timestamp(r: &mut Reader<'_>) -> Result<i64> {
 }
 
 /// A length and a value of that length, or NULL.
-fn read_sized(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid, what: &str) -> Result<Datum> {
+pub(super) fn read_sized(
+    ctx: &EvalContext<'_>,
+    r: &mut Reader<'_>,
+    ty: Oid,
+    what: &str,
+) -> Result<Datum> {
     let len = r.i32()?;
     if len == -1 {
         if made::is_domain(ty) {

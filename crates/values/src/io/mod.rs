@@ -9,6 +9,7 @@ pub mod binary;
 pub mod datetime;
 pub mod json;
 pub mod jsonpath;
+pub mod range;
 pub mod record;
 pub mod scalar;
 pub mod text_search;
@@ -17,6 +18,7 @@ pub mod typmod;
 use crate::acl;
 use crate::eval::{EvalContext, ObjectKind};
 use throng_types::error::state;
+use throng_types::range::{RangeType, is_multirange, is_range, multirange_type, range_type};
 use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Datum, EnumValue, Error, Oid, Result, SqlType, Text, oid};
 
@@ -152,6 +154,15 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             if made::is_composite(ty) {
                 return record::parse(ctx, text, ty);
             }
+            if is_range(ty) {
+                return Ok(Datum::Range(
+                    range::parse(ctx, text, &range_of(ty)?)?.into(),
+                ));
+            }
+            if is_multirange(ty) {
+                let multirange = range::parse_multi(ctx, text, &range_of(ty)?)?;
+                return Ok(Datum::Multirange(multirange.into()));
+            }
             match element_of(ty) {
                 Some(element) => array::parse(ctx, text, element)?,
                 None => {
@@ -163,6 +174,13 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             }
         }
     })
+}
+
+/// The range type that a type is, or is a multirange of.
+fn range_of(ty: Oid) -> Result<RangeType> {
+    range_type(ty)
+        .or_else(|| multirange_type(ty))
+        .ok_or_else(|| Error::internal("a range type that is not there"))
 }
 
 /// A value by its label; 22P02 where the type has none such.
@@ -246,6 +264,8 @@ pub fn output_text(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut 
         },
         Datum::Tid(v) => out.extend_from_slice(v.to_string().as_bytes()),
         Datum::Array(v) => array::write(ctx, v, ty.oid, out),
+        Datum::Range(v) => range::write(ctx, v, out),
+        Datum::Multirange(v) => range::write_multi(ctx, v, out),
         Datum::Record(v) => array::write_record(ctx, v, out),
     }
 }

@@ -49,7 +49,9 @@ impl Pass {
             AlterAction::SetNotNull(_) => Pass::ColumnAttributes,
             AlterAction::AddConstraint(constraint) => match constraint.kind {
                 T::NotNull(_) => Pass::ColumnAttributes,
-                T::PrimaryKey { .. } | T::Unique { .. } | T::UsingIndex { .. } => Pass::AddKey,
+                T::PrimaryKey { .. } | T::Unique { .. } | T::Exclude(_) | T::UsingIndex { .. } => {
+                    Pass::AddKey
+                }
                 T::Check(_) | T::ForeignKey { .. } => Pass::AddOther,
             },
             AlterAction::SetDefault { .. } | AlterAction::AddIdentity { .. } => Pass::Defaults,

@@ -414,6 +414,7 @@ impl Binder<'_> {
             domain: None,
             fields: Some(made),
             array_name: None,
+            range: None,
         }))
     }
 

@@ -456,6 +456,7 @@ impl Binder<'_> {
             domain: Some(of),
             fields: None,
             array_name: None,
+            range: None,
         }))
     }
 

@@ -156,17 +156,8 @@ impl Binder<'_> {
         };
         let mut columns = Vec::with_capacity(ast.columns.len());
         for column in &ast.columns {
-            let attnum = self.index_key(&column.key.expr, &table, &mut terms)?;
-            let ty = match attnum {
-                0 => terms.exprs.last().map_or(Oid::NONE, |e| e.ty.oid),
-                attnum => table.column(attnum).ty.oid,
-            };
-            self.key_words(&column.key, ty, &table, attnum, &mut terms)?;
-            columns.push(IndexColumn {
-                attnum,
-                descending: column.descending,
-                nulls_first: column.nulls_first.unwrap_or(column.descending),
-            });
+            let (key, _) = self.index_element(column, &table, &mut terms)?;
+            columns.push(key);
         }
         if terms.words.iter().all(|w| *w == KeyWords::default()) {
             terms.words.clear();
@@ -177,11 +168,7 @@ impl Binder<'_> {
             terms.include.push(attnum);
         }
         if let Some(predicate) = &ast.predicate {
-            let rel = self.new_rel();
-            let bound = self.term(predicate, &table, rel, PREDICATE)?;
-            self.must_be_steady(&bound, predicate, &table, "predicate")?;
-            terms.predicate = Some(self.term_text(predicate, &table, rel, PREDICATE)?);
-            note_uses(&bound, &mut terms);
+            self.index_predicate(predicate, &table, &mut terms)?;
         }
         const MOST_KEYS: usize = 32;
         if columns.len() + terms.include.len() > MOST_KEYS {
@@ -201,6 +188,42 @@ impl Binder<'_> {
             options: ast.options.clone(),
             terms,
         }))
+    }
+
+    /// A key column and its type; what of it is no plain column is added to `terms`.
+    pub(in crate::binder) fn index_element(
+        &mut self,
+        column: &ast::IndexColumn,
+        table: &Arc<TableDef>,
+        terms: &mut IndexTerms,
+    ) -> Result<(IndexColumn, Oid)> {
+        let attnum = self.index_key(&column.key.expr, table, terms)?;
+        let ty = match attnum {
+            0 => terms.exprs.last().map_or(Oid::NONE, |e| e.ty.oid),
+            attnum => table.column(attnum).ty.oid,
+        };
+        self.key_words(&column.key, ty, table, attnum, terms)?;
+        let key = IndexColumn {
+            attnum,
+            descending: column.descending,
+            nulls_first: column.nulls_first.unwrap_or(column.descending),
+        };
+        Ok((key, ty))
+    }
+
+    /// The condition of an index, which is added to `terms`.
+    pub(in crate::binder) fn index_predicate(
+        &mut self,
+        predicate: &ast::Expr,
+        table: &Arc<TableDef>,
+        terms: &mut IndexTerms,
+    ) -> Result<()> {
+        let rel = self.new_rel();
+        let bound = self.term(predicate, table, rel, PREDICATE)?;
+        self.must_be_steady(&bound, predicate, table, "predicate")?;
+        terms.predicate = Some(self.term_text(predicate, table, rel, PREDICATE)?);
+        note_uses(&bound, terms);
+        Ok(())
     }
 
     /// A key column's attribute number; 0 for an expression, which is added to `terms`.

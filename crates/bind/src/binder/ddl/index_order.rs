@@ -15,16 +15,29 @@ use throng_syntax::parse::ast;
 impl Binder<'_> {
     /// The access method of that name, where it can do what is asked of it.
     pub(in crate::binder) fn index_method(&self, ast: &ast::CreateIndex) -> Result<IndexMethod> {
-        let Some((name, pos)) = &ast.method else {
+        let method = self.method_named(ast.method.as_ref())?;
+        let asked = Asked {
+            unique: ast.unique,
+            include: !ast.include.is_empty(),
+            columns: &ast.columns,
+        };
+        asked.fits(method)?;
+        Ok(method)
+    }
+
+    /// The access method of that name.
+    pub(in crate::binder) fn method_named(
+        &self,
+        method: Option<&(String, ast::Pos)>,
+    ) -> Result<IndexMethod> {
+        let Some((name, pos)) = method else {
             return Ok(IndexMethod::Btree);
         };
         match name.as_str() {
             "btree" => Ok(IndexMethod::Btree),
-            "hash" => {
-                may_hash(ast)?;
-                Ok(IndexMethod::Hash)
-            }
-            "gist" | "gin" | "brin" | "spgist" | "rtree" => {
+            "hash" => Ok(IndexMethod::Hash),
+            "gist" => Ok(IndexMethod::Gist),
+            "gin" | "brin" | "spgist" | "rtree" => {
                 let what = format!("access method \"{name}\"");
                 Err(Error::unsupported(what).position(pos + 1))
             }
@@ -93,26 +106,40 @@ impl Binder<'_> {
     }
 }
 
-/// 0A000 for what only ordered trees do.
-fn may_hash(ast: &ast::CreateIndex) -> Result<()> {
-    let refused = |what: &str| {
-        let message = format!("access method \"hash\" does not support {what}");
-        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
-    };
-    if ast.unique {
-        return refused("unique indexes");
+/// What is asked of an index, for which not every method is made.
+pub(in crate::binder) struct Asked<'a> {
+    pub unique: bool,
+    pub include: bool,
+    pub columns: &'a [ast::IndexColumn],
+}
+
+impl Asked<'_> {
+    /// 0A000 for what the method does not do.
+    pub fn fits(&self, method: IndexMethod) -> Result<()> {
+        let refused = |what: &str| {
+            let name = method.name();
+            let message = format!("access method \"{name}\" does not support {what}");
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+        };
+        if method == IndexMethod::Btree {
+            return Ok(());
+        }
+        if self.unique {
+            return refused("unique indexes");
+        }
+        let hash = method == IndexMethod::Hash;
+        if self.include && hash {
+            return refused("included columns");
+        }
+        if self.columns.len() > 1 && hash {
+            return refused("multicolumn indexes");
+        }
+        if self.columns.iter().any(|c| c.descending) {
+            return refused("ASC/DESC options");
+        }
+        if self.columns.iter().any(|c| c.nulls_first.is_some()) {
+            return refused("NULLS FIRST/LAST options");
+        }
+        Ok(())
     }
-    if !ast.include.is_empty() {
-        return refused("included columns");
-    }
-    if ast.columns.len() > 1 {
-        return refused("multicolumn indexes");
-    }
-    if ast.columns.iter().any(|c| c.descending) {
-        return refused("ASC/DESC options");
-    }
-    if ast.columns.iter().any(|c| c.nulls_first.is_some()) {
-        return refused("NULLS FIRST/LAST options");
-    }
-    Ok(())
 }

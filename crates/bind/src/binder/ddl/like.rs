@@ -9,7 +9,7 @@ use crate::binder::ddl::privilege::any_right;
 use crate::binder::ddl::table::{Draft, check_storable};
 use crate::binder::{Binder, at};
 use crate::command::{
-    Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
+    Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, NewExclusion, SequenceOptions,
 };
 use throng_catalog::{
     ColumnDef, ConstraintKind, Generated, Lineage, Relation, SequenceDef, TableDef, builtin,
@@ -254,12 +254,30 @@ impl Binder<'_> {
                     draft.has_key = true;
                     key(NewConstraintKind::PrimaryKey {
                         columns: names(),
+                        without_overlaps: !terms.exclusion.is_empty(),
                         include: included(),
                         options,
                     })
                 }
+                (false, Some(_))
+                    if !index.unique && !self.catalog().is_without_overlaps(&index) =>
+                {
+                    let name = |attnum: &u16| draft.table.column(*attnum).name.clone();
+                    let keys = columns.iter().map(|c| match c.attnum {
+                        0 => (None, *c),
+                        attnum => (Some(name(&attnum)), *c),
+                    });
+                    key(NewConstraintKind::Exclude(Box::new(NewExclusion {
+                        keys: keys.collect(),
+                        uses: terms.uses.iter().map(name).collect(),
+                        include: included(),
+                        options,
+                        terms,
+                    })))
+                }
                 (false, Some(_)) => key(NewConstraintKind::Unique {
                     columns: names(),
+                    without_overlaps: !terms.exclusion.is_empty(),
                     include: included(),
                     nulls_not_distinct: index.nulls_not_distinct,
                     options,

@@ -10,6 +10,7 @@ pub(super) mod database;
 pub(super) mod domain;
 pub(super) mod domain_value;
 pub(super) mod drop_absent;
+mod exclusion;
 pub(super) mod grant;
 pub(super) mod index;
 pub(super) mod index_order;
@@ -22,6 +23,7 @@ pub(super) mod object;
 pub(super) mod options;
 pub(super) mod partition;
 pub(super) mod privilege;
+mod range_type;
 pub(super) mod reindex;
 pub(super) mod role_setting;
 pub(super) mod table;
@@ -227,6 +229,7 @@ impl Binder<'_> {
                 owner: self.ctx.user,
                 labels: labels.clone(),
             },
+            S::CreateRange { name, options } => self.create_range(name, options)?,
             S::CreateDomain(create) => self.create_domain(create)?,
             S::CreateComposite { name, fields } => self.create_composite(name, fields)?,
             S::AlterComposite { name, changes } => self.alter_composite(name, changes)?,

@@ -116,7 +116,7 @@ pub(in crate::binder) fn of_index(method: IndexMethod) -> &'static [Known] {
     ];
     match method {
         IndexMethod::Btree => ALL,
-        IndexMethod::Hash => &ALL[..1],
+        IndexMethod::Hash | IndexMethod::Gist => &ALL[..1],
     }
 }
 

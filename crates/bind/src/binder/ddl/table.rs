@@ -7,6 +7,7 @@ use throng_types::sqltype::{has_collation, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use crate::binder::ddl::domain::Declared;
+use crate::binder::ddl::exclusion::may_overlap_not;
 use crate::binder::dml::row_names;
 use crate::binder::query::scope::Scope;
 use crate::binder::stored_expression::is_made_to_fit;
@@ -483,6 +484,7 @@ impl Binder<'_> {
                 }
                 C::PrimaryKey { options } => T::PrimaryKey {
                     columns: column(),
+                    without_overlaps: false,
                     include: vec![],
                     options: options.clone(),
                 },
@@ -491,6 +493,7 @@ impl Binder<'_> {
                     options,
                 } => T::Unique {
                     columns: column(),
+                    without_overlaps: false,
                     include: vec![],
                     nulls_not_distinct: *nulls_not_distinct,
                     options: options.clone(),
@@ -498,6 +501,7 @@ impl Binder<'_> {
                 C::Check(source) => T::Check(source.clone()),
                 C::References(references) => T::ForeignKey {
                     columns: column(),
+                    period: false,
                     references: references.clone(),
                 },
             };
@@ -644,20 +648,29 @@ impl Binder<'_> {
         let kind = match &ast.kind {
             T::PrimaryKey {
                 columns,
+                without_overlaps,
                 include,
                 options,
             } => NewConstraintKind::PrimaryKey {
                 columns: key_columns(columns)?,
+                without_overlaps: may_overlap_not(*without_overlaps, columns, table, ast.pos)?,
                 include: included(include)?,
                 options: key_options(options)?,
             },
+            T::Exclude(exclusion) => {
+                let table = Arc::new(table.clone());
+                let new = self.exclusion(exclusion, &table, ast.pos)?;
+                NewConstraintKind::Exclude(Box::new(new))
+            }
             T::Unique {
                 columns,
+                without_overlaps,
                 include,
                 nulls_not_distinct,
                 options,
             } => NewConstraintKind::Unique {
                 columns: key_columns(columns)?,
+                without_overlaps: may_overlap_not(*without_overlaps, columns, table, ast.pos)?,
                 include: included(include)?,
                 nulls_not_distinct: *nulls_not_distinct,
                 options: key_options(options)?,
@@ -688,8 +701,9 @@ impl Binder<'_> {
             }
             T::ForeignKey {
                 columns,
+                period,
                 references,
-            } => self.foreign_key(columns, references, table)?,
+            } => self.foreign_key(columns, *period, references, table)?,
             T::NotNull(_) => {
                 return Err(Error::internal("NOT NULL is not kept as a constraint"));
             }
@@ -757,6 +771,7 @@ impl Binder<'_> {
     fn foreign_key(
         &mut self,
         columns: &[(String, Pos)],
+        period: bool,
         references: &ast::References,
         table: &TableDef,
     ) -> Result<NewConstraintKind> {
@@ -804,6 +819,7 @@ impl Binder<'_> {
             on_update: references.on_update,
             on_delete: references.on_delete,
             match_full: references.match_full,
+            periods: (period, references.period),
         })
     }
 
@@ -875,6 +891,7 @@ fn virtual_key(kind: &T) -> Error {
 fn key_kind(kind: &T) -> &'static str {
     match kind {
         T::PrimaryKey { .. } => "primary key",
+        T::Exclude(_) => "exclude",
         _ => "unique",
     }
 }

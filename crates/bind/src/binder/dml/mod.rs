@@ -561,22 +561,7 @@ impl Binder<'_> {
                 self.inferred(keys, predicate.as_ref(), target)?
             }
             ast::ConflictTarget::Constraint(name) => {
-                let constraint = self.catalog().constraint_by_name(table.oid, name);
-                // A view has none, though its table may.
-                let Some(constraint) = constraint.filter(|_| !target.is_view()) else {
-                    let message = format!(
-                        "constraint \"{name}\" for table \"{}\" does not exist",
-                        target.name()
-                    );
-                    return Err(Error::new(state::UNDEFINED_OBJECT, message));
-                };
-                match constraint.index() {
-                    Some(index) => vec![index],
-                    None => {
-                        let message = "constraint in ON CONFLICT clause has no associated index";
-                        return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
-                    }
-                }
+                vec![self.arbiter_named(name, target, ast.update.is_some())?]
             }
         };
         let Some((set, filter)) = &ast.update else {

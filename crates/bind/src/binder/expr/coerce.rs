@@ -404,5 +404,9 @@ fn is_pseudo_target(ty: Oid) -> bool {
             | oid::ANYCOMPATIBLE
             | oid::ANYCOMPATIBLEARRAY
             | oid::ANYCOMPATIBLENONARRAY
+            | oid::ANYRANGE
+            | oid::ANYMULTIRANGE
+            | oid::ANYCOMPATIBLERANGE
+            | oid::ANYCOMPATIBLEMULTIRANGE
     )
 }

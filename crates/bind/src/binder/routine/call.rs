@@ -42,6 +42,19 @@ fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
     }
 }
 
+/// The error of a call that nothing answers, with the name as it is written.
+fn not_found(call: &ast::Call, name: &str, mut e: Error, pos: Pos) -> Error {
+    if call.name.parts.len() > 1 && !call.name.parts[0].is_empty() {
+        let written = call.name.to_string();
+        let message = e.message().replacen(name, &written, 1);
+        // What the grammar makes of SQL's own forms is called by the name alone.
+        if call.name.parts[0] != "pg_catalog" {
+            e.fields_mut().message = message;
+        }
+    }
+    at(e, pos)
+}
+
 impl Binder<'_> {
     /// Users' functions that a call by this name may mean, with their schemas' places in the path.
     pub(in crate::binder) fn routines_named(
@@ -129,22 +142,20 @@ impl Binder<'_> {
                 return Ok(None);
             }
             Ok(found) => found,
+            Err(e) if e.code() == state::UNDEFINED_FUNCTION && !may_be_cast => {
+                match self.range_constructor(call, &args)? {
+                    Some(made) => return Ok(Some(made)),
+                    None => return Err(not_found(call, name, e, pos)),
+                }
+            }
             Err(_) if may_be_cast && self.is_type_name(&call.name) => return Ok(None),
-            Err(mut e)
+            Err(e)
                 if matches!(
                     e.code(),
                     state::UNDEFINED_FUNCTION | state::AMBIGUOUS_FUNCTION
                 ) =>
             {
-                if call.name.parts.len() > 1 && !call.name.parts[0].is_empty() {
-                    let written = call.name.to_string();
-                    let message = e.message().replacen(name, &written, 1);
-                    // What the grammar makes of SQL's own forms is called by the name alone.
-                    if call.name.parts[0] != "pg_catalog" {
-                        e.fields_mut().message = message;
-                    }
-                }
-                return Err(at(e, pos));
+                return Err(not_found(call, name, e, pos));
             }
             // PostgreSQL tells no place for a type it cannot determine.
             Err(e) if e.code() == state::DATATYPE_MISMATCH && !call.variadic => return Err(e),

@@ -4,6 +4,7 @@ pub(super) mod body;
 pub(super) mod call;
 pub(super) mod change;
 pub(super) mod plpgsql;
+mod polymorphic;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::tree::expr::Expr;
 use body::{
     BodyResult, body_path, body_statement, body_statements, check_command, has_plan, no_result,
 };
+use polymorphic::check_polymorphic;
 use throng_catalog::{
     ArgDef, ArgMode, CatalogEdit, Relation, RoutineBody, RoutineDef, RoutineKind, ViewUse,
 };
@@ -718,6 +720,8 @@ impl Binder<'_> {
         let open = |arg: &ArgDef| {
             SqlType::plain(match arg.ty {
                 oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => oid::INT4_ARRAY,
+                oid::ANYRANGE | oid::ANYCOMPATIBLERANGE => oid::INT4RANGE,
+                oid::ANYMULTIRANGE | oid::ANYCOMPATIBLEMULTIRANGE => oid::INT4MULTIRANGE,
                 ty if is_polymorphic(ty) => oid::INT4,
                 ty => ty,
             })
@@ -933,36 +937,6 @@ fn no_pseudo_types(args: &[ArgDef], returned: &Resolved) -> Result<()> {
             type_name(arg.ty)
         );
         return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
-    }
-    Ok(())
-}
-
-/// 42P13: a polymorphic result needs an argument that decides it.
-fn check_polymorphic(def: &RoutineDef) -> Result<()> {
-    let compatible = |ty: Oid| {
-        matches!(
-            ty,
-            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
-        )
-    };
-    let results = def.outputs().map(|a| a.ty).chain([def.ret]);
-    for ret in results.filter(|ty| is_polymorphic(*ty)) {
-        let decided = def
-            .inputs()
-            .any(|a| is_polymorphic(a.ty) && compatible(a.ty) == compatible(ret));
-        if decided {
-            continue;
-        }
-        let kinds = match compatible(ret) {
-            true => {
-                "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange"
-            }
-            false => "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange",
-        };
-        return Err(invalid("cannot determine result data type").detail(format!(
-            "A result of type {} requires at least one input of type {kinds}.",
-            type_name(ret)
-        )));
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ relations! {
     6106 pg_publication_rel {
         oid: OID, prpubid: OID, prrelid: OID, prqual: PG_NODE_TREE, prattrs: INT2VECTOR,
     }
-    3541 pg_range {
+    3541 pg_range in range {
         rngtypid: OID, rngsubtype: OID, rngmultitypid: OID, rngcollation: OID, rngsubopc: OID,
         rngcanonical: REGPROC, rngsubdiff: REGPROC,
     }

@@ -8,7 +8,7 @@ use throng_access::{Fetched, TupleBatch};
 use throng_plan::{IndexScan, KeyBounds, KeyMatch, KeySpan, SkippedKey};
 use throng_types::key::{self, KeyOrder};
 use throng_types::page::PAGE_SIZE;
-use throng_types::{Datum, Error, Oid, Tid};
+use throng_types::{Datum, Error, Oid, Tid, oid};
 
 use super::{Cx, Decoder, Found, Index, OnlyVersion, Operator, Row, Step, Table, eval, follow};
 use crate::run::BoxOperator;
@@ -378,6 +378,13 @@ impl KeyEnds {
             let value = eval(&bound.value, &[], cx)?;
             if value.is_null() {
                 return Ok(None);
+            }
+            if let Some(reach) = bound.reach {
+                let blank_padded = bound.value.type_oid() == oid::BPCHAR;
+                let Some((low, high)) = reach.stretch(&value, blank_padded)? else {
+                    return Ok(None);
+                };
+                return Ok(Some(KeyEnds { low, high }));
             }
             let mut bytes = Vec::new();
             key::encode_one(&value, order, &mut bytes)?;

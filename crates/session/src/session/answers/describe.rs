@@ -369,6 +369,25 @@ impl SessionHost<'_> {
         })
     }
 
+    /// An exclusion constraint with its expressions as the session would write them.
+    fn exclusion_definition(
+        &self,
+        def: &ConstraintDef,
+        path: &[Oid],
+        pretty: bool,
+    ) -> Option<String> {
+        let ConstraintKind::Exclusion { index } = def.kind else {
+            return None;
+        };
+        let (index, table) = (self.catalog.index(index)?, self.catalog.table(def.table)?);
+        let shown = binder::index_shown(index, table, self.catalog, path, pretty, self.eval());
+        let text = match shown {
+            Ok(shown) => definition::exclusion(table, &shown),
+            Err(_) => definition::exclusion(table, index),
+        };
+        Some(text + def.deferral.sql())
+    }
+
     fn constraint_definition(&self, constraint: Oid, pretty: bool) -> Datum {
         let path = self.search_path();
         let shown = |check: &DomainCheck, domain: &Domain| {
@@ -385,6 +404,9 @@ impl SessionHost<'_> {
             return format!("TRIGGER{}", of_trigger.deferral.sql()).into();
         }
         if let Some(def) = self.catalog.constraint(constraint) {
+            if let Some(text) = self.exclusion_definition(def, &path, pretty) {
+                return text.into();
+            }
             let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();
             let def = self.shown_constraint(def, pretty);
             return definition::constraint_definition(self.catalog, &def, &name_of).into();

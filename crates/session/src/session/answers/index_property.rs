@@ -175,11 +175,13 @@ fn grants(catalog: &Catalog, of: Oid, object: Oid, column: u16) -> Datum {
 /// What a kind of index can do, by PostgreSQL's names for it.
 pub(in crate::session) fn method_property(method: Oid, property: &str) -> Datum {
     let is_tree = method == builtin::BTREE_AM;
-    if !is_tree && method != builtin::HASH_AM {
+    let is_gist = method == builtin::GIST_AM;
+    if !is_tree && !is_gist && method != builtin::HASH_AM {
         return Datum::Null;
     }
     match property.to_ascii_lowercase().as_str() {
-        "can_order" | "can_unique" | "can_multi_col" | "can_include" => is_tree.into(),
+        "can_order" | "can_unique" => is_tree.into(),
+        "can_multi_col" | "can_include" => (is_tree || is_gist).into(),
         "can_exclude" => true.into(),
         _ => Datum::Null,
     }

@@ -506,7 +506,10 @@ impl Session {
             }
         }
         retry(|| builder.finish()).await?;
-        Ok(())
+        match build {
+            Build::Versions => Ok(()),
+            _ => self.check_exclusion(&index.def, &keys, catalog).await,
+        }
     }
 
     /// Copies a table's rows into its new heap.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use throng_catalog::{Catalog, TableDef};
+use throng_catalog::{Catalog, IndexDef, TableDef};
 use throng_txn::rows::RowRef;
-use throng_types::{Datum, Result, Tid};
+use throng_types::{Datum, Error, Result, Tid};
 
+use super::keys::Keys;
 use crate::session::Session;
 use throng_exec::rows::PageRows;
 use throng_exec::run::Row;
@@ -34,6 +35,36 @@ impl Session {
     }
 
     /// The same where the check itself looks into tables, with the definitions in `catalog`.
+    /// 23P01 where rows of a new index's table are in conflict, if that index excludes any.
+    pub(in crate::session) async fn check_exclusion(
+        &self,
+        index: &IndexDef,
+        keys: &Keys,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
+        if index.terms.exclusion.is_empty() {
+            return Ok(());
+        }
+        let host = self.host(catalog);
+        let txn = &self.transaction()?.txn;
+        let snapshot = txn.latest_snapshot();
+        let cx = write::Context {
+            env: self.env(catalog, &host, &snapshot, &[]),
+            txn,
+            work_mem: self.work_mem(),
+            deferred: &self.deferred,
+        };
+        let gone = || Error::internal("an index that is not its table's");
+        let def = catalog.table(index.table).ok_or_else(gone)?;
+        let target = write::Target::of(def, &cx)?;
+        let mut indexes = target.indexes.iter();
+        let number = indexes.position(|i| i.def.oid == index.oid);
+        // The first that is refused is the first in the heap.
+        let mut roots: Vec<Tid> = keys.iter().map(|(_, root)| root).collect();
+        roots.sort_unstable();
+        write::exclusion::check_all(&target, number.ok_or_else(gone)?, &roots, &cx).await
+    }
+
     pub(in crate::session) async fn each_row_in(
         &self,
         def: &Arc<TableDef>,

@@ -51,6 +51,7 @@ impl Machine {
                 | Datum::Bytea(_)
                 | Datum::Base(_)
                 | Datum::Array(_)
+                | Datum::Multirange(_)
                 | Datum::Record(_)
         );
         if let Datum::Record(record) = &self.values[at]

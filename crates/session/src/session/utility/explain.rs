@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use throng_bind::command::{ExplainFormat, ExplainOptions};
-use throng_bind::expr::RelId;
+use throng_bind::expr::{Expr, RelId};
 use throng_bind::query::{BoundQuery, JoinKind, SetOp};
 use throng_plan::{
     Append, AppendInput, Cost, IndexScan, InheritedTarget, Node, Plan, PlannedStatement,
@@ -572,6 +572,19 @@ fn show<'c>(plan: &Plan, view: View<'c>) -> (Shown, Names<'c>) {
     )
 }
 
+/// What a scan's filter asks that its condition does not say.
+fn asked_beside(scan: &IndexScan) -> Option<Expr> {
+    let parts = |of: &Option<Expr>| {
+        let mut parts = Vec::new();
+        of.iter().for_each(|e| e.clone().conjuncts(&mut parts));
+        parts
+    };
+    let said = parts(&scan.condition);
+    let mut asked = parts(&scan.filter);
+    asked.retain(|part| !said.contains(part));
+    Expr::all_of(asked)
+}
+
 /// A scan of an index as it is shown.
 struct ShownIndexScan<'c> {
     title: String,
@@ -610,7 +623,7 @@ fn index_scan<'c>(
         let direction = if scan.reverse { " Backward" } else { "" };
         format!("Index Scan{direction} using {}", scan.index.name)
     };
-    details.extend(names.condition("Filter", scan.filter.as_ref()));
+    details.extend(names.condition("Filter", asked_beside(scan).as_ref()));
     ShownIndexScan {
         title: on_table(&verb, &scan.table.name, &scan.alias),
         names: names.under(view.of(&scan.alias)),

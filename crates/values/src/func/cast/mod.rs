@@ -203,6 +203,10 @@ fn made_cast(from: Oid, to: Oid) -> Option<&'static Cast> {
         Some((cast.context, CastMethod::Items(cast)))
     };
     let (context, method) = match (from, to) {
+        (from, to) if made::is_range(from) && to == made::multirange_of(from) => {
+            let eval = super::range::multirange;
+            (CastContext::Explicit, CastMethod::Function(eval))
+        }
         (oid::UNKNOWN, _) => (CastContext::Implicit, CastMethod::Unknown),
         (from, to) if STRINGS.contains(&from) && made::is_made(to) => {
             (CastContext::Explicit, CastMethod::Text)

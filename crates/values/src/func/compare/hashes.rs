@@ -6,11 +6,12 @@
 use throng_types::error::state;
 use throng_types::numeric::Groups;
 use throng_types::sqltype::type_name;
-use throng_types::{Datum, Error, Numeric, Oid, interrupt, oid::*};
+use throng_types::{Datum, Error, Numeric, Oid, Range, interrupt, oid::*};
 
 use crate::func::number::int;
 use crate::func::{EvalContext, EvalResult, EvalStop, Function, datetime};
 use crate::hash::{folded, hash_any_extended, hash_uint32_extended};
+use crate::io::range::flags;
 use crate::io::scalar::wide_number;
 
 fn word(value: u32, seed: u64) -> u64 {
@@ -78,7 +79,7 @@ fn together<'a>(
 }
 
 /// The hash of a value of a type.
-fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
+pub fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
     Ok(match value {
         Datum::Bool(v) => word(u32::from(*v), seed),
         Datum::Char(v) => word(i32::from(*v as i8) as u32, seed),
@@ -116,8 +117,36 @@ fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
             let types = record.types.iter().copied();
             together(record.values.iter().zip(types), 0, seed)?
         }
+        Datum::Range(range) => of_range(range, seed)?,
+        Datum::Multirange(multirange) => {
+            let mut all = 1u64;
+            for range in &multirange.ranges {
+                interrupt::poll()?;
+                let own = of_range(range, seed)?;
+                all = (all << 5).wrapping_sub(all).wrapping_add(own);
+            }
+            all
+        }
         _ => return Err(Error::unsupported("PostgreSQL's hash of such a value").into()),
     })
+}
+
+/// The flags and both bounds; a bound that there is not is 0.
+fn of_range(range: &Range, seed: u64) -> Result<u64, EvalStop> {
+    let turned = |all: u64| {
+        let (high, low) = ((all >> 32) as u32, all as u32);
+        u64::from(high.rotate_left(1)) << 32 | u64::from(low.rotate_left(1))
+    };
+    let bound = |value: &Datum| match value {
+        Datum::Null => Ok(0),
+        value => hashed(value, range.subtype, seed),
+    };
+    let (lower, upper) = match &range.bounds {
+        Some(ends) => (bound(&ends.lower.value)?, bound(&ends.upper.value)?),
+        None => (0, 0),
+    };
+    let flags = word(u32::from(flags(range)), seed);
+    Ok(turned(flags ^ lower) ^ upper)
 }
 
 /// One row a type: the type, the oids and names of both functions. An array's and a record's items
@@ -163,6 +192,8 @@ hashes! {
     TIME 1688 "time_hash" 3409 "time_hash_extended";
     TIMESTAMP 2039 "timestamp_hash" 3411 "timestamp_hash_extended";
     TIMESTAMPTZ 6425 "timestamptz_hash" 6426 "timestamptz_hash_extended";
+    ANYRANGE 3902 "hash_range" 3417 "hash_range_extended";
+    ANYMULTIRANGE 4278 "hash_multirange" 4279 "hash_multirange_extended";
     TIMETZ 1696 "timetz_hash" 3410 "timetz_hash_extended";
     UUID 2963 "uuid_hash" 3412 "uuid_hash_extended";
 }

@@ -1,0 +1,187 @@
+//! Exclusion constraints, and keys WITHOUT OVERLAPS.
+//!
+//! Both are kept by an index with an operator for each of its keys (`IndexTerms::exclusion`): no
+//! two rows may be there for which all of them hold.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::range::{is_multirange, is_range};
+use throng_types::sqltype::type_name;
+use throng_types::{Error, Oid, Result, oid};
+
+use crate::binder::Binder;
+use crate::binder::ddl::index_order::Asked;
+use crate::binder::ddl::options;
+use crate::binder::dml::updatable::WriteTarget;
+use crate::command::NewExclusion;
+use throng_catalog::system::operator_class;
+use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
+use throng_syntax::parse::ast::{self, Pos};
+use throng_values::func::{Operator, Strategy, resolve_operator};
+
+#[cold]
+fn wrong(message: String, detail: &str) -> Error {
+    Error::new(state::WRONG_OBJECT_TYPE, message).detail(detail)
+}
+
+/// An operator's name with its operand types.
+fn signature(op: &Operator) -> String {
+    format!(
+        "{}({},{})",
+        op.name,
+        type_name(op.left),
+        type_name(op.right)
+    )
+}
+
+/// Whether an index of this method finds the rows for which an operator holds. A GiST index finds
+/// others among the rows that it reads.
+fn serves(method: IndexMethod, op: &Operator) -> bool {
+    let equal = op.strategy == Some(Strategy::Equal);
+    let on_ranges = matches!(op.left, oid::ANYRANGE | oid::ANYMULTIRANGE);
+    match method {
+        IndexMethod::Gist if on_ranges => equal || matches!(op.name, "&&" | "-|-"),
+        IndexMethod::Gist => equal || op.name == "<>",
+        _ => equal,
+    }
+}
+
+impl Binder<'_> {
+    pub(in crate::binder) fn exclusion(
+        &mut self,
+        ast: &ast::Exclusion,
+        table: &Arc<TableDef>,
+        pos: Pos,
+    ) -> Result<NewExclusion> {
+        let method = self.method_named(ast.method.as_ref())?;
+        let columns: Vec<ast::IndexColumn> = ast.elements.iter().map(|(c, _)| c.clone()).collect();
+        let asked = Asked {
+            unique: false,
+            include: !ast.include.is_empty(),
+            columns: &columns,
+        };
+        asked.fits(method)?;
+        let mut terms = IndexTerms {
+            method,
+            ..IndexTerms::default()
+        };
+        let mut keys = Vec::with_capacity(ast.elements.len());
+        for (column, op) in &ast.elements {
+            let (key, ty) = self.index_element(column, table, &mut terms)?;
+            let op = self.exclusion_operator(op, ty, method)?;
+            terms.exclusion.push(op);
+            let name = (key.attnum > 0).then(|| table.column(key.attnum).name.clone());
+            keys.push((name, key));
+        }
+        if terms.words.iter().all(|w| *w == KeyWords::default()) {
+            terms.words.clear();
+        }
+        if let Some(predicate) = &ast.predicate {
+            self.index_predicate(predicate, table, &mut terms)?;
+        }
+        let mut include = Vec::with_capacity(ast.include.len());
+        for (name, _) in &ast.include {
+            if table.attnum(name).is_none() {
+                let message = format!("column \"{name}\" named in key does not exist");
+                return Err(Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1));
+            }
+            include.push(name.clone());
+        }
+        options::check(&ast.options, options::of_index(method))?;
+        let uses = std::mem::take(&mut terms.uses);
+        let name = |attnum: u16| table.column(attnum).name.clone();
+        Ok(NewExclusion {
+            keys,
+            uses: uses.into_iter().map(name).collect(),
+            terms,
+            include,
+            options: ast.options.clone(),
+        })
+    }
+
+    /// The index of the constraint that ON CONFLICT ON CONSTRAINT names; `updates`: DO UPDATE.
+    pub(in crate::binder) fn arbiter_named(
+        &self,
+        name: &str,
+        target: &WriteTarget,
+        updates: bool,
+    ) -> Result<Oid> {
+        let constraint = self.catalog().constraint_by_name(target.table.oid, name);
+        // A view has none, though its table may.
+        let Some(constraint) = constraint.filter(|_| !target.is_view()) else {
+            let message = format!(
+                "constraint \"{name}\" for table \"{}\" does not exist",
+                target.name()
+            );
+            return Err(Error::new(state::UNDEFINED_OBJECT, message));
+        };
+        let Some(index) = constraint.index() else {
+            let message = "constraint in ON CONFLICT clause has no associated index";
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        };
+        let excludes = |index| {
+            let index = self.catalog().index(index);
+            index.is_some_and(|index| !index.terms.exclusion.is_empty())
+        };
+        if updates && excludes(index) {
+            let message = "ON CONFLICT DO UPDATE not supported with exclusion constraints";
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        }
+        Ok(index)
+    }
+
+    fn exclusion_operator(
+        &self,
+        written: &ast::Operator,
+        ty: Oid,
+        method: IndexMethod,
+    ) -> Result<Oid> {
+        let op = resolve_operator(&written.name, Some(ty), ty)?.operator;
+        if op.commutator != op.oid {
+            return Err(wrong(
+                format!("operator {} is not commutative", signature(op)),
+                "Only commutative operators can be used in exclusion constraints.",
+            ));
+        }
+        if !serves(method, op) {
+            let message = format!(
+                "operator {} is not a member of operator family \"{}\"",
+                signature(op),
+                operator_class::family_name(ty)
+            );
+            return Err(wrong(
+                message,
+                "The exclusion operator must be related to the index operator class for the constraint.",
+            ));
+        }
+        Ok(op.oid)
+    }
+}
+
+/// WITHOUT OVERLAPS, where the last column can be meant so.
+pub(in crate::binder) fn may_overlap_not(
+    without_overlaps: bool,
+    columns: &[(String, Pos)],
+    table: &TableDef,
+    pos: Pos,
+) -> Result<bool> {
+    let Some((last, first)) = columns.split_last().filter(|_| without_overlaps) else {
+        return Ok(false);
+    };
+    let Some(attnum) = table.attnum(&last.0) else {
+        return Ok(true);
+    };
+    let ty = table.column(attnum).ty.oid;
+    if !is_range(ty) && !is_multirange(ty) {
+        let name = &last.0;
+        let message =
+            format!("column \"{name}\" in WITHOUT OVERLAPS is not a range or multirange type");
+        return Err(Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1));
+    }
+    if first.is_empty() {
+        let message = "constraint using WITHOUT OVERLAPS needs at least two columns";
+        return Err(Error::new(state::SYNTAX_ERROR, message));
+    }
+    Ok(true)
+}
