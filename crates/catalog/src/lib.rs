@@ -37,10 +37,11 @@ pub use def::{
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
     DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
-    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
-    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
-    TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
-    ViewUse, index_column_names,
+    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PolicyCommand, PolicyCondition,
+    PolicyDef, PrivilegesDef, RoleDef, RoleSettings, RoutineBody, RoutineDef, RoutineKind,
+    RowSecurityState, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition,
+    TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault, ViewUse,
+    index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -142,8 +143,9 @@ pub mod builtin {
         pub const ACCESS_METHOD: Oid = Oid(2601);
         pub const COLLATION: Oid = Oid(3456);
         pub const TABLESPACE: Oid = Oid(1213);
+        pub const POLICY: Oid = Oid(3256);
         /// All that users make objects of.
-        pub const ALL: [Oid; 14] = [
+        pub const ALL: [Oid; 15] = [
             RELATION,
             CONSTRAINT,
             NAMESPACE,
@@ -156,6 +158,7 @@ pub mod builtin {
             AUTH_MEMBERS,
             DEFAULT_ACL,
             TRIGGER,
+            POLICY,
             EXTENSION,
             LANGUAGE,
         ];
@@ -251,6 +254,8 @@ struct Links {
     stats: Option<Arc<StatsDef>>,
     /// By name, the order in which they run.
     triggers: Vec<Arc<TriggerDef>>,
+    /// By name.
+    policies: Vec<Arc<PolicyDef>>,
     /// Tables with columns of the type, by age.
     typed: Vec<Oid>,
 }
@@ -472,6 +477,11 @@ impl Catalog {
                 triggers.push(d.clone());
                 triggers.sort_by(|a, b| a.name.cmp(&b.name));
             }
+            Object::Policy(d) => {
+                let policies = &mut self.links_mut(d.table).policies;
+                policies.push(d.clone());
+                policies.sort_by(|a, b| a.name.cmp(&b.name));
+            }
         }
         self.note_array_name(&object);
         self.mentions.note(&object, true);
@@ -586,6 +596,7 @@ impl Catalog {
                 self.triggers -= 1;
                 self.links_mut(d.table).triggers.retain(|t| t.oid != oid);
             }
+            Object::Policy(d) => self.links_mut(d.table).policies.retain(|p| p.oid != oid),
         }
         Some(object)
     }

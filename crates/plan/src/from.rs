@@ -7,6 +7,7 @@ use super::cost;
 use super::pushdown;
 use super::{Built, Columns, Cost, FunctionScan, Node, Planner, RoutineScan};
 use throng_bind::expr::{Expr, RelId};
+use throng_bind::leakproof::leaks;
 use throng_bind::query::{FromItem, Rel, RelKind};
 
 impl Planner<'_> {
@@ -89,7 +90,15 @@ impl Planner<'_> {
                     true => self.query(query)?,
                     false => {
                         let mut query = query.clone();
+                        // A view that hides rows hides them from what could tell of them.
+                        let hides =
+                            matches!(&rel.kind, RelKind::View { view, .. } if view.is_barrier());
+                        let late: Vec<Expr> = match hides {
+                            true => conditions.extract_if(.., |c| leaks(c)).collect(),
+                            false => Vec::new(),
+                        };
                         pushdown::push_down(&mut query, rel.id, &mut conditions);
+                        conditions.extend(late);
                         self.query(&query)?
                     }
                 };

@@ -243,6 +243,7 @@ impl Run<'_> {
                     let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
                     return Err(error.detail(detail));
                 }
+                self.policies_keep_type(oid, *attnum)?;
                 let indexes = self.catalog().indexes_of(oid);
                 let stays = |i: &IndexDef| {
                     i.terms.uses.contains(attnum) && !rows.reindexed.contains(&i.oid)
@@ -372,6 +373,7 @@ impl Run<'_> {
                 self.enable_triggers(def.oid, change);
                 return Ok(());
             }
+            AlterTable::RowSecurity(state) => def.row_security = *state,
             AlterTable::SetStatistics { attnum, target } => {
                 def.columns[index(*attnum)].statistics_target = *target;
             }
@@ -554,6 +556,7 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
+            TargetKind::Policy => self.rename_policy(target.oid, name)?,
             TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => {
                 return missing();
             }
@@ -722,45 +725,6 @@ impl Run<'_> {
             }),
         }
         Ok(())
-    }
-
-    /// CHECKs and indexes' terms are kept as text over names.
-    fn rename_in_checks(&mut self, table: Oid, names: (&str, &str), columns: (&str, &str)) {
-        for index in self.catalog().indexes_of(table).to_vec() {
-            let mut terms = index.terms.clone();
-            for expr in &mut terms.exprs {
-                expr.text = rename_in_text(&expr.text, names, columns);
-            }
-            if let Some(predicate) = &mut terms.predicate {
-                *predicate = rename_in_text(predicate, names, columns);
-            }
-            if terms != index.terms {
-                self.edit.put(IndexDef {
-                    terms,
-                    ..(*index).clone()
-                });
-            }
-        }
-        for constraint in self.catalog().constraints_of(table).to_vec() {
-            let ConstraintKind::Check {
-                expr,
-                columns: used,
-            } = &constraint.kind
-            else {
-                continue;
-            };
-            let text = rename_in_text(expr, names, columns);
-            if text != *expr {
-                let kind = ConstraintKind::Check {
-                    expr: text,
-                    columns: used.clone(),
-                };
-                self.edit.put(ConstraintDef {
-                    kind,
-                    ..(*constraint).clone()
-                });
-            }
-        }
     }
 
     pub(super) fn set_schema(&mut self, target: Target, schema: Oid) -> Result<()> {

@@ -94,6 +94,7 @@ impl Run<'_> {
             detaching: None,
             materialized: create.materialized.clone(),
             keys_off: vec![],
+            row_security: Default::default(),
             array_name: None,
         };
         // The table first, so that its sequences' names avoid it.

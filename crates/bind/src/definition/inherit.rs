@@ -545,7 +545,8 @@ impl Run<'_> {
             | AlterTable::NoInherit(_)
             | AlterTable::ClusterOn(_)
             | AlterTable::IndexTerms { .. }
-            | AlterTable::EnableTriggers(_) => None,
+            | AlterTable::EnableTriggers(_)
+            | AlterTable::RowSecurity(_) => None,
         })
     }
 

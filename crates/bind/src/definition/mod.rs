@@ -17,6 +17,7 @@ mod not_null_name;
 pub mod owned;
 mod partition;
 mod password;
+mod policy;
 mod repack;
 mod role;
 mod routine;
@@ -264,6 +265,7 @@ impl Run<'_> {
             } => {
                 let before = self.catalog().clone();
                 self.alter_family(*table, actions, *only)?;
+                self.policies_see_columns(&before, *table, actions)?;
                 self.views_see_columns(&before, *table, actions)
             }
             Ddl::AttachPartition {
@@ -344,6 +346,7 @@ impl Run<'_> {
             }
             Ddl::CreateRoutine { def, old, .. } => self.create_routine(def, old.as_ref()),
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
+            Ddl::Policy(policy) => self.put_policy(policy),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
             Ddl::Reindex { indexes, .. } => {
@@ -371,6 +374,7 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => (builtin::class::TYPE, 0),
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
+            TargetKind::Policy => (builtin::class::POLICY, 0),
             TargetKind::Extension => (builtin::class::EXTENSION, 0),
             TargetKind::Language => (builtin::class::LANGUAGE, 0),
             TargetKind::BuiltIn(class) => (class, 0),

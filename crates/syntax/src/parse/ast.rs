@@ -6,6 +6,7 @@ mod copy;
 mod json;
 mod made;
 mod maintain;
+mod policy;
 mod trigger;
 
 pub use absent::*;
@@ -14,6 +15,7 @@ pub use copy::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
+pub use policy::*;
 pub use trigger::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
@@ -760,6 +762,7 @@ pub enum Statement {
     },
     Unlisten(Option<String>),
     Trigger(Box<TriggerStatement>),
+    Policy(Box<PolicyStatement>),
     /// Understood, not done: what to call it.
     SecurityLabel(Option<String>),
     Unsupported(&'static str),

@@ -27,6 +27,7 @@ mod maintain;
 mod matview;
 mod merge;
 pub mod partition;
+mod policy;
 mod query;
 mod routine;
 mod table;

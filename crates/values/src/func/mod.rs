@@ -15,6 +15,7 @@ pub mod datetime;
 pub mod enums;
 pub mod json;
 pub mod jsonpath;
+pub mod leakproof;
 mod misc;
 pub mod named;
 pub mod number;

@@ -110,6 +110,11 @@ impl Binder<'_> {
                 let change = self.enabled_triggers(&draft.table, change)?;
                 out.push(AlterTable::EnableTriggers(change));
             }
+            AlterAction::RowSecurity(change) => {
+                let state = self.switched_security(draft.table.row_security, *change);
+                draft.table.row_security = state;
+                out.push(AlterTable::RowSecurity(state));
+            }
             AlterAction::AddColumn {
                 column,
                 if_not_exists,

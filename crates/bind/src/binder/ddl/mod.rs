@@ -20,6 +20,7 @@ pub(super) mod matview;
 pub(super) mod object;
 pub(super) mod options;
 pub(super) mod partition;
+pub(super) mod policy;
 pub(super) mod privilege;
 pub(super) mod reindex;
 pub(super) mod table;

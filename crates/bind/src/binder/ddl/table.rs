@@ -78,6 +78,7 @@ impl Binder<'_> {
             detaching: None,
             materialized: None,
             keys_off: vec![],
+            row_security: Default::default(),
             array_name: None,
         };
         let mut draft = Draft {

@@ -355,7 +355,7 @@ impl Binder<'_> {
         }
         let mut nullable = Vec::new();
         each_query(bound, &mut |kind| nullable_entries(kind, &mut nullable));
-        bound.walk_all(&mut |part| {
+        bound.walk_mut(&mut |part| {
             if let QueryPartMut::Query(query) = part
                 && let Body::Select(select) = &query.body
             {
@@ -375,20 +375,8 @@ impl Binder<'_> {
             }
             values.append(&mut of_table);
         }
-        bound.walk_all(&mut |part| replace(part, &values));
+        bound.walk_mut(&mut |part| replace(part, &values));
         Ok(())
-    }
-}
-
-impl BoundQuery {
-    fn walk_all(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
-        self.kind.walk_mut(f);
-        for cte in &mut self.ctes {
-            match &mut cte.body {
-                CteBody::Write(kind) => kind.walk_mut(f),
-                body => body.queries_mut().into_iter().for_each(|q| q.walk_mut(f)),
-            }
-        }
     }
 }
 

@@ -17,6 +17,7 @@ use throng_types::{Error, Result, SqlType};
 use crate::binder::dml::updatable::{Verb, WriteTarget};
 use crate::binder::dml::{may_be_missing, named_columns, row_of};
 use crate::binder::query::scope::{Names, Scope, of_entry, renamed};
+use crate::binder::row_security::reads_rows;
 use crate::binder::{Binder, Clause, at};
 use crate::tree::expr::{Expr, RelId, Var, system};
 use crate::tree::query::{
@@ -47,7 +48,7 @@ impl Binder<'_> {
         let outer = Scope::behind(&ctes, around);
         check_reachable(&ast.whens)?;
         let place = self.accesses.len();
-        let target = self.merge_target(ast)?;
+        let mut target = self.merge_target(ast)?;
         let (table, rel) = (target.table.clone(), target.rel);
         let only = ast.only || target.only;
         let (source, sides) = self.merge_source(ast, &target, &outer)?;
@@ -68,11 +69,6 @@ impl Binder<'_> {
         self.note_virtual(row, &table);
         self.note_virtual(new, &table);
         let generated = self.stored_columns(&table, row)?;
-        let mut checks = self.checks(&table, row)?;
-        for mut check in target.checks {
-            of_entry(&mut check.expr, rel, row);
-            checks.push(check);
-        }
         let mut after = sides.source;
         let own = renamed(&target.names, rel, row);
         after.tables.extend(own.tables);
@@ -95,6 +91,14 @@ impl Binder<'_> {
             &written,
             &exprs,
         );
+        let all = written_exprs(&actions).chain(exprs).collect::<Vec<_>>();
+        let read = reads_rows(&all, &[rel, row, new]);
+        let (mut checks, seen) = self.secure_merge(&mut target, row, &mut actions, read)?;
+        checks.extend(self.checks(&table, row)?);
+        for mut check in target.checks {
+            of_entry(&mut check.expr, rel, row);
+            checks.push(check);
+        }
         // A view's rows are marked as there, since they have no place.
         let (item, there) = match target.instead {
             Some(FromItem::Rel(mut rows)) => {
@@ -123,13 +127,20 @@ impl Binder<'_> {
             let there = Expr::IsNotNull(Box::new(there));
             matched = Expr::all_of(vec![there, matched]).unwrap_or_else(|| Expr::bool(true));
         }
+        let mut visible = joined.visible;
+        if !seen.is_empty() {
+            // A row that has changed meanwhile may be hidden now.
+            let pair = seen.iter().cloned().chain([matched]).collect();
+            matched = Expr::all_of(pair).unwrap_or_else(|| Expr::bool(true));
+            visible = Expr::all_of(seen.into_iter().chain(visible).collect());
+        }
         Ok(Merge {
             table,
             rel,
             from: vec![from],
             filter,
             matched,
-            visible: joined.visible,
+            visible,
             actions,
             generated,
             checks,
@@ -265,6 +276,7 @@ impl Binder<'_> {
             of: when.of,
             condition,
             write,
+            guards: vec![],
         })
     }
 
@@ -465,6 +477,18 @@ fn merged_columns(
         _ => vec![],
     };
     Ok(named.into_iter().map(|(n, _)| n).collect())
+}
+
+/// What the actions compute and ask.
+fn written_exprs(actions: &[MergeAction]) -> impl Iterator<Item = &Expr> {
+    actions.iter().flat_map(|action| {
+        let values: Vec<&Expr> = match &action.write {
+            MergeWrite::Insert(values) => values.iter().collect(),
+            MergeWrite::Update(set) => set.iter().map(|(_, e)| e).collect(),
+            MergeWrite::Nothing | MergeWrite::Delete => vec![],
+        };
+        action.condition.iter().chain(values)
+    })
 }
 
 #[derive(Clone)]

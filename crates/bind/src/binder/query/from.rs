@@ -223,6 +223,7 @@ impl Binder<'_> {
         let id = self.new_rel();
         self.reads(&relation, id);
         if let Some(table) = &table {
+            self.secure_read(table, id)?;
             self.note_virtual(id, table);
             self.note_domains(id, table);
         }

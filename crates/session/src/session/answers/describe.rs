@@ -7,8 +7,8 @@ use throng_catalog::system::{
     definition, domain, extension, listed, partition, routine, routine_text, user_routine,
 };
 use throng_catalog::{
-    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, Relation, ViewDef,
-    builtin,
+    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, PolicyCondition,
+    Relation, TableDef, ViewDef, builtin,
 };
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Result};
@@ -67,6 +67,7 @@ impl SessionHost<'_> {
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
                     Some("pg_trigger") => builtin::class::TRIGGER,
+                    Some("pg_policy") => builtin::class::POLICY,
                     Some("pg_operator") => builtin::class::OPERATOR,
                     Some("pg_opclass") => builtin::class::OPERATOR_CLASS,
                     Some("pg_opfamily") => builtin::class::OPERATOR_FAMILY,
@@ -315,8 +316,27 @@ impl SessionHost<'_> {
         index.column(place).unwrap_or_default().into()
     }
 
-    /// What a column of a table is computed by, or gets by default, or the condition of a partial
-    /// index, as the session would write it; any other text as it is.
+    /// A policy's condition as the session would write it.
+    pub(in crate::session) fn policy_shown(
+        &self,
+        table: &Arc<TableDef>,
+        condition: &PolicyCondition,
+        pretty: bool,
+    ) -> String {
+        let path = self.search_path();
+        let shown = binder::policy_condition_shown(
+            condition,
+            table,
+            self.catalog,
+            &path,
+            pretty,
+            self.eval(),
+        );
+        shown.unwrap_or_else(|_| condition.text.clone())
+    }
+
+    /// What a column of a table is computed by, or gets by default, or the condition of a policy or
+    /// a partial index, as the session would write it; any other text as it is.
     fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             // A view has defaults of its own.
@@ -333,6 +353,13 @@ impl SessionHost<'_> {
                     self.eval(),
                 )
                 .ok();
+            }
+            let mut conditions = catalog
+                .policies_of(table.oid)
+                .iter()
+                .flat_map(|policy| policy.conditions());
+            if let Some(condition) = conditions.find(|c| c.text == text) {
+                return Some(self.policy_shown(table, condition, pretty));
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let of = match table.live_columns().find(|(_, c)| is(c)) {

@@ -164,12 +164,16 @@ impl SessionHost<'_> {
                 let column = int(&args[1]) as i32;
                 self.index_property(object(&args[0]), Some(column), text(&args[2]))
             }
-            // No table has policies.
             "row_security_active" => {
-                if let Some(name) = args[0].as_str() {
-                    self.relation(name)?;
-                }
-                false.into()
+                let oid = match args[0].as_str() {
+                    Some(name) => self.relation(name)?.oid(),
+                    None => object(&args[0]),
+                };
+                let table = self.catalog.table(oid);
+                let role = self.session.current_role_oid();
+                table
+                    .is_some_and(|table| self.catalog.has_row_security(table, role))
+                    .into()
             }
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "sequence_row" => self.sequence_row(object(&args[0]))?,

@@ -47,6 +47,7 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
         TargetKind::Trigger => catalog.trigger(oid).map(|trigger| trigger.table),
+        TargetKind::Policy => catalog.policy(oid).map(|policy| policy.table),
         _ => None,
     };
     let tables = match ddl {
@@ -69,6 +70,13 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
             let other = def.constraint.and_then(|c| c.other).into_iter();
             let mut locks: Vec<_> = other.map(|oid| (oid, LockMode::AccessShare)).collect();
             locks.push((def.table, LockMode::ShareRowExclusive));
+            return locks;
+        }
+        Ddl::Policy(policy) => {
+            let uses = policy.def.conditions().flat_map(|c| &c.uses);
+            let mut locks: Vec<_> = uses.flat_map(|used| locks_over([used], catalog)).collect();
+            locks.retain(|(oid, _)| *oid != policy.def.table);
+            locks.push((policy.def.table, LockMode::AccessExclusive));
             return locks;
         }
         Ddl::CreateRoutine { reads, .. } => {
@@ -160,8 +168,11 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
 }
 
 /// What a view reads stays as it is while the view is made of it.
-fn locks_over(uses: &[ViewUse], catalog: &Catalog) -> Vec<(Oid, LockMode)> {
-    let relations = uses.iter().map(|used| used.object);
+fn locks_over<'u>(
+    uses: impl IntoIterator<Item = &'u ViewUse>,
+    catalog: &Catalog,
+) -> Vec<(Oid, LockMode)> {
+    let relations = uses.into_iter().map(|used| used.object);
     let relations = relations.filter(|oid| catalog.relation(*oid).is_some());
     relations.map(|oid| (oid, LockMode::AccessShare)).collect()
 }
@@ -266,6 +277,7 @@ pub(in crate::session) fn row_locks(
                 (Some(Object::Database(_)), _) => row(class::DATABASE, *oid),
                 (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
                 (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
+                (Some(Object::Policy(_)), _) => row(class::POLICY, *oid),
                 // Whoever grants rights on it has its row.
                 (Some(Object::Table(_) | Object::View(_) | Object::Sequence(_)), None) => {
                     row(class::RELATION, *oid)

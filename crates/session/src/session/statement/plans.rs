@@ -159,6 +159,8 @@ struct PlanSettings {
     paths: [bool; 4],
     collapse_limits: [i64; 2],
     array_nulls: bool,
+    /// Off: a statement that policies would have a say in is refused.
+    row_security: bool,
 }
 
 impl PlanSettings {
@@ -181,6 +183,7 @@ impl PlanSettings {
             collapse_limits: [Id::JoinCollapseLimit, Id::FromCollapseLimit]
                 .map(|id| settings.int(id)),
             array_nulls: settings.bool(Id::ArrayNulls),
+            row_security: settings.bool(Id::RowSecurity),
         }
     }
 }

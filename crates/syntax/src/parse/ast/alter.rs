@@ -73,6 +73,7 @@ pub enum AlterAction {
         said: crate::vocabulary::DeferralSaid,
     },
     EnableTrigger(EnableTrigger),
+    RowSecurity(super::RowSecurity),
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
     SetLogged(bool),
