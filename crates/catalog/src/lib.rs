@@ -471,17 +471,7 @@ impl Catalog {
                 of_member.push(d.clone());
                 of_member.sort_by_key(|m| (m.role, m.grantor));
             }
-            Object::Trigger(d) => {
-                self.triggers += 1;
-                let triggers = &mut self.links_mut(d.table).triggers;
-                triggers.push(d.clone());
-                triggers.sort_by(|a, b| a.name.cmp(&b.name));
-            }
-            Object::Policy(d) => {
-                let policies = &mut self.links_mut(d.table).policies;
-                policies.push(d.clone());
-                policies.sort_by(|a, b| a.name.cmp(&b.name));
-            }
+            Object::Trigger(_) | Object::Policy(_) => self.add_part(&object),
         }
         self.note_array_name(&object);
         self.mentions.note(&object, true);
@@ -592,13 +582,39 @@ impl Catalog {
                     Arc::make_mut(of_member).retain(|m| m.oid != oid);
                 }
             }
-            Object::Trigger(d) => {
-                self.triggers -= 1;
-                self.links_mut(d.table).triggers.retain(|t| t.oid != oid);
-            }
-            Object::Policy(d) => self.links_mut(d.table).policies.retain(|p| p.oid != oid),
+            Object::Trigger(_) | Object::Policy(_) => self.take_part(&object),
         }
         Some(object)
+    }
+
+    /// A trigger or a policy has come to a relation.
+    fn add_part(&mut self, part: &Object) {
+        match part {
+            Object::Trigger(d) => {
+                self.triggers += 1;
+                let triggers = &mut self.links_mut(d.table).triggers;
+                triggers.push(d.clone());
+                triggers.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            Object::Policy(d) => {
+                let policies = &mut self.links_mut(d.table).policies;
+                policies.push(d.clone());
+                policies.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            _ => {}
+        }
+    }
+
+    /// It has gone.
+    fn take_part(&mut self, part: &Object) {
+        match part {
+            Object::Trigger(d) => {
+                self.triggers -= 1;
+                self.links_mut(d.table).triggers.retain(|t| t.oid != d.oid);
+            }
+            Object::Policy(d) => self.links_mut(d.table).policies.retain(|p| p.oid != d.oid),
+            _ => {}
+        }
     }
 
     /// A view names these.

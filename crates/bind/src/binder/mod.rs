@@ -403,7 +403,7 @@ impl<'a> Binder<'a> {
             | S::RenameConstraint { .. }
             | S::CreateIndex(_)
             | S::CreateView(_)
-            | S::RefreshMaterialized { .. }
+            | S::RefreshMaterialized(_)
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }

@@ -233,16 +233,7 @@ impl Run<'_> {
                 using,
                 same_bytes,
             } => {
-                if let Some(view) = self.views_over_column(oid, *attnum).first() {
-                    let message = "cannot alter type of a column used by a view or rule";
-                    let column = quoted(&def.column(*attnum).name);
-                    let detail = format!(
-                        "rule _RETURN on {} depends on column {column}",
-                        self.describe(*view)
-                    );
-                    let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
-                    return Err(error.detail(detail));
-                }
+                self.views_keep_type(oid, *attnum)?;
                 self.policies_keep_type(oid, *attnum)?;
                 let indexes = self.catalog().indexes_of(oid);
                 let stays = |i: &IndexDef| {
@@ -557,9 +548,7 @@ impl Run<'_> {
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
             TargetKind::Policy => self.rename_policy(target.oid, name)?,
-            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => {
-                return missing();
-            }
+            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => missing()?,
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -889,10 +878,6 @@ fn rename_in_generated(table: &mut TableDef, names: (&str, &str), columns: (&str
             generated.expr = rename_in_text(&generated.expr, names, columns);
         }
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{name}\"")
 }
 
 /// `nextval` of a sequence, in a column's type.

@@ -528,11 +528,8 @@ impl Run<'_> {
                     check: check.as_ref().map(|e| change.over(child, e)),
                 })
             }
-            AlterTable::SetStatistics { attnum, target } => {
-                place(*attnum).map(|attnum| AlterTable::SetStatistics {
-                    attnum,
-                    target: *target,
-                })
+            &AlterTable::SetStatistics { attnum, target } => {
+                place(attnum).map(|attnum| AlterTable::SetStatistics { attnum, target })
             }
             AlterTable::AlterConstraint { .. }
             | AlterTable::SetColumnOptions { .. }

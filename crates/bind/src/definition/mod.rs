@@ -265,7 +265,6 @@ impl Run<'_> {
             } => {
                 let before = self.catalog().clone();
                 self.alter_family(*table, actions, *only)?;
-                self.policies_see_columns(&before, *table, actions)?;
                 self.views_see_columns(&before, *table, actions)
             }
             Ddl::AttachPartition {
@@ -349,10 +348,7 @@ impl Run<'_> {
             Ddl::Policy(policy) => self.put_policy(policy),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
-            Ddl::Reindex { indexes, .. } => {
-                self.reindex(indexes);
-                Ok(())
-            }
+            Ddl::Reindex { indexes, .. } => self.reindex(indexes),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }

@@ -9,7 +9,7 @@ use throng_types::{Error, Oid, Result};
 use super::Run;
 use super::stored_expression::Names;
 use crate::binder;
-use crate::command::{AlterTable, PolicyDdl};
+use crate::command::PolicyDdl;
 use throng_catalog::{Catalog, PolicyCondition, PolicyDef};
 use throng_types::lexical::quote_ident;
 
@@ -108,23 +108,8 @@ impl Run<'_> {
         self.write_policies(before, &policies)
     }
 
-    /// After a table has got columns or lost some: what a policy says of its columns may mean others
-    /// now.
-    pub(super) fn policies_see_columns(
-        &mut self,
-        before: &Catalog,
-        table: Oid,
-        actions: &[AlterTable],
-    ) -> Result<()> {
-        let changes = |action: &AlterTable| {
-            matches!(
-                action,
-                AlterTable::AddColumn { .. } | AlterTable::DropColumn { .. }
-            )
-        };
-        if !actions.iter().any(changes) || self.catalog().table(table).is_none() {
-            return Ok(());
-        }
+    /// After a table has got columns or lost some.
+    pub(super) fn policies_see_columns(&mut self, before: &Catalog, table: Oid) -> Result<()> {
         let users = before.users_of(table).into_iter();
         let policies: Vec<_> = users.filter_map(|oid| before.policy(oid)).collect();
         self.write_policies(before, &policies)

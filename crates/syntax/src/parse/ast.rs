@@ -669,11 +669,7 @@ pub enum Statement {
         roles: Vec<String>,
         cascade: bool,
     },
-    RefreshMaterialized {
-        name: Name,
-        concurrently: bool,
-        with_data: bool,
-    },
+    RefreshMaterialized(Refresh),
     Copy(Box<Copy>),
     Set {
         name: String,

@@ -96,11 +96,7 @@ impl Binder<'_> {
                 self.rename_view_column((*kind, table), column, to)?
             }
             S::CreateView(create) => self.create_view(create)?,
-            S::RefreshMaterialized {
-                name,
-                concurrently,
-                with_data,
-            } => self.refresh(name, *concurrently, *with_data)?,
+            S::RefreshMaterialized(refresh) => self.refresh(refresh)?,
             S::RenameColumn {
                 kind,
                 table,

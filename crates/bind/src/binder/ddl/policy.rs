@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result};
 use crate::binder::ddl::view::{STORED_PATH, named_by, normalize, stored_context, stored_format};
 use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
-use crate::command::{Ddl, PolicyDdl, Target, TargetKind};
+use crate::command::{AlterTable, Ddl, PolicyDdl, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::tree::expr::{Expr, RelId};
 use crate::tree::query::walk::QueryPart;
@@ -16,7 +16,7 @@ use crate::tree::query::{Body, BoundQuery, FromItem, QueryKind};
 use throng_catalog::{
     Catalog, PolicyCommand, PolicyCondition, PolicyDef, Relation, RowSecurityState, TableDef,
 };
-use throng_syntax::parse::ast::{self, PolicyChange, RowSecurity};
+use throng_syntax::parse::ast::{self, AlterAction, PolicyChange, RowSecurity};
 use throng_values::func::EvalContext;
 
 /// A policy's condition as a session with this search path would write it.
@@ -352,23 +352,29 @@ impl Binder<'_> {
         self.bound(QueryKind::Select(query))
     }
 
-    /// What row security is after ALTER TABLE.
-    pub(in crate::binder) fn switched_security(
+    /// ALTER TABLE that switches triggers or row security on or off.
+    pub(in crate::binder) fn switched(
         &self,
-        now: RowSecurityState,
-        change: RowSecurity,
-    ) -> RowSecurityState {
-        let RowSecurityState { enabled, forced } = now;
-        match change {
-            RowSecurity::Enable | RowSecurity::Disable => RowSecurityState {
-                enabled: change == RowSecurity::Enable,
-                forced,
-            },
-            RowSecurity::Force | RowSecurity::NoForce => RowSecurityState {
-                enabled,
-                forced: change == RowSecurity::Force,
-            },
-        }
+        action: &AlterAction,
+        table: &mut TableDef,
+    ) -> Result<Option<AlterTable>> {
+        Ok(match action {
+            AlterAction::EnableTrigger(change) => {
+                let change = self.enabled_triggers(table, change)?;
+                Some(AlterTable::EnableTriggers(change))
+            }
+            AlterAction::RowSecurity(change) => {
+                let RowSecurityState { enabled, forced } = &mut table.row_security;
+                match change {
+                    RowSecurity::Enable => *enabled = true,
+                    RowSecurity::Disable => *enabled = false,
+                    RowSecurity::Force => *forced = true,
+                    RowSecurity::NoForce => *forced = false,
+                }
+                Some(AlterTable::RowSecurity(table.row_security))
+            }
+            _ => None,
+        })
     }
 }
 

@@ -68,18 +68,9 @@ impl Binder<'_> {
             schema,
             name: ast.name.last().to_string(),
             owner: self.ctx.user,
-            file: throng_types::FileId(0),
-            columns: vec![],
             persistence,
             options,
-            parents: vec![],
-            partitioned: None,
-            bound: None,
-            detaching: None,
-            materialized: None,
-            keys_off: vec![],
-            row_security: Default::default(),
-            array_name: None,
+            ..TableDef::of_columns(vec![])
         };
         let mut draft = Draft {
             table,

@@ -167,15 +167,9 @@ pub(in crate::binder) fn stored_expr(
             ..ctx.eval
         },
     };
-    let mut uses = Uses::default();
-    bound.walk(false, &mut |part| uses.part(&part));
-    Ok((
-        deparse::expression(bound, &style),
-        uses.objects
-            .into_keys()
-            .map(|oid| relation_of(oid, ctx.catalog))
-            .collect(),
-    ))
+    let named = objects_of(bound).into_iter();
+    let named = named.map(|oid| relation_of(oid, ctx.catalog)).collect();
+    Ok((deparse::expression(bound, &style), named))
 }
 
 /// The users' objects that an expression names.

@@ -139,6 +139,12 @@ pub(in crate::binder) fn kept_text(
 }
 
 impl Binder<'_> {
+    /// Notes an entry whose columns may be computed, or of domains.
+    pub(in crate::binder) fn note_computed(&mut self, rel: RelId, table: &Arc<TableDef>) {
+        self.note_virtual(rel, table);
+        self.note_domains(rel, table);
+    }
+
     /// Notes an entry some of whose columns are computed when they are read.
     pub(in crate::binder) fn note_virtual(&mut self, rel: RelId, table: &Arc<TableDef>) {
         if table.has_virtual() {

@@ -21,7 +21,7 @@ use crate::binder::row_security::reads_rows;
 use crate::binder::{Binder, Clause, at};
 use crate::tree::expr::{Expr, RelId, Var, system};
 use crate::tree::query::{
-    FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target,
+    Check, FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target,
 };
 use throng_syntax::parse::ast::{self, MergeMatch, Node, Overriding, Pos};
 use throng_values::func::RelColumn;
@@ -93,12 +93,7 @@ impl Binder<'_> {
         );
         let all = written_exprs(&actions).chain(exprs).collect::<Vec<_>>();
         let read = reads_rows(&all, &[rel, row, new]);
-        let (mut checks, seen) = self.secure_merge(&mut target, row, &mut actions, read)?;
-        checks.extend(self.checks(&table, row)?);
-        for mut check in target.checks {
-            of_entry(&mut check.expr, rel, row);
-            checks.push(check);
-        }
+        let (checks, seen) = self.merge_checks(&mut target, row, &mut actions, read)?;
         // A view's rows are marked as there, since they have no place.
         let (item, there) = match target.instead {
             Some(FromItem::Rel(mut rows)) => {
@@ -122,18 +117,12 @@ impl Binder<'_> {
             source,
             on,
         };
-        let (from, filter, mut matched) = self.joined(joined.clone(), &actions);
-        if let Some(there) = there {
-            let there = Expr::IsNotNull(Box::new(there));
-            matched = Expr::all_of(vec![there, matched]).unwrap_or_else(|| Expr::bool(true));
-        }
-        let mut visible = joined.visible;
-        if !seen.is_empty() {
-            // A row that has changed meanwhile may be hidden now.
-            let pair = seen.iter().cloned().chain([matched]).collect();
-            matched = Expr::all_of(pair).unwrap_or_else(|| Expr::bool(true));
-            visible = Expr::all_of(seen.into_iter().chain(visible).collect());
-        }
+        let (from, filter, matched) = self.joined(joined.clone(), &actions);
+        // A row that has changed meanwhile may be hidden now.
+        let there = there.map(|there| Expr::IsNotNull(Box::new(there)));
+        let pair = seen.iter().cloned().chain(there).chain([matched]);
+        let matched = Expr::all_of(pair.collect()).unwrap_or_else(|| Expr::bool(true));
+        let visible = Expr::all_of(seen.into_iter().chain(joined.visible).collect());
         Ok(Merge {
             table,
             rel,
@@ -149,6 +138,23 @@ impl Binder<'_> {
             new,
             only,
         })
+    }
+
+    /// The checks of new rows, under `row`; and what the target's rows must meet to be seen.
+    fn merge_checks(
+        &mut self,
+        target: &mut WriteTarget,
+        row: RelId,
+        actions: &mut [MergeAction],
+        read: bool,
+    ) -> Result<(Vec<Check>, Vec<Expr>)> {
+        let (mut checks, seen) = self.secure_merge(target, row, actions, read)?;
+        checks.extend(self.checks(&target.table, row)?);
+        for mut check in std::mem::take(&mut target.checks) {
+            of_entry(&mut check.expr, target.rel, row);
+            checks.push(check);
+        }
+        Ok((checks, seen))
     }
 
     fn merge_target(&mut self, ast: &ast::Merge) -> Result<WriteTarget> {

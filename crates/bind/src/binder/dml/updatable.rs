@@ -173,8 +173,7 @@ impl Binder<'_> {
         }
         let table = self.target_table(name)?;
         let rel = self.new_rel();
-        self.note_virtual(rel, &table);
-        self.note_domains(rel, &table);
+        self.note_computed(rel, &table);
         let mut names = row_names(&table, alias.unwrap_or(&table.name), rel);
         for named in names.tables.iter_mut().filter(|_| alias.is_none()) {
             named.schema = self.schema_name(table.schema);

@@ -224,8 +224,7 @@ impl Binder<'_> {
         self.reads(&relation, id);
         if let Some(table) = &table {
             self.secure_read(table, id)?;
-            self.note_virtual(id, table);
-            self.note_domains(id, table);
+            self.note_computed(id, table);
         }
         let mut rel = Rel {
             id,

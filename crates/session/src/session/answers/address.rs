@@ -35,7 +35,7 @@ const UNSUPPORTED: [&str; 10] = [
 ];
 
 /// Kinds of what there is nothing of, or that has no names here.
-const OTHERS: [&str; 25] = [
+const OTHERS: [&str; 24] = [
     "foreign table",
     "cast",
     "conversion",

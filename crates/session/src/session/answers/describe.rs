@@ -32,6 +32,27 @@ const TREE_TYPES: [Oid; 4] = [
     throng_types::oid::INT4,
 ];
 
+/// The catalog that comments are on objects of, and whether those have comments from the start.
+fn commented_class(name: &str) -> (Oid, bool) {
+    let class = match name {
+        "pg_class" => builtin::class::RELATION,
+        "pg_namespace" => builtin::class::NAMESPACE,
+        "pg_constraint" => builtin::class::CONSTRAINT,
+        "pg_type" => builtin::class::TYPE,
+        "pg_proc" => builtin::class::PROCEDURE,
+        "pg_trigger" => builtin::class::TRIGGER,
+        "pg_policy" => builtin::class::POLICY,
+        "pg_operator" => builtin::class::OPERATOR,
+        "pg_opclass" => builtin::class::OPERATOR_CLASS,
+        "pg_opfamily" => builtin::class::OPERATOR_FAMILY,
+        "pg_am" => builtin::class::ACCESS_METHOD,
+        "pg_collation" => builtin::class::COLLATION,
+        "pg_extension" => return (builtin::class::EXTENSION, true),
+        _ => return (builtin::class::LANGUAGE, true),
+    };
+    (class, false)
+}
+
 impl SessionHost<'_> {
     pub(in crate::session) fn describe(&self, name: &str, args: &[Datum]) -> EvalResult {
         Ok(match name {
@@ -60,31 +81,14 @@ impl SessionHost<'_> {
                 .map(|index| index.oid)
                 .into(),
             "obj_description" => {
-                let class = match args.get(1).and_then(Datum::as_str) {
-                    None | Some("pg_class") => builtin::class::RELATION,
-                    Some("pg_namespace") => builtin::class::NAMESPACE,
-                    Some("pg_constraint") => builtin::class::CONSTRAINT,
-                    Some("pg_type") => builtin::class::TYPE,
-                    Some("pg_proc") => builtin::class::PROCEDURE,
-                    Some("pg_trigger") => builtin::class::TRIGGER,
-                    Some("pg_policy") => builtin::class::POLICY,
-                    Some("pg_operator") => builtin::class::OPERATOR,
-                    Some("pg_opclass") => builtin::class::OPERATOR_CLASS,
-                    Some("pg_opfamily") => builtin::class::OPERATOR_FAMILY,
-                    Some("pg_am") => builtin::class::ACCESS_METHOD,
-                    Some("pg_collation") => builtin::class::COLLATION,
-                    Some(other) => {
-                        let of = match other {
-                            "pg_extension" => builtin::class::EXTENSION,
-                            _ => builtin::class::LANGUAGE,
-                        };
-                        return Ok(match self.catalog.comment(of, oid(&args[0]), 0) {
-                            Some(comment) => comment.text.as_str().into(),
-                            None => extension::description(other, oid(&args[0])).into(),
-                        });
+                let catalog = args.get(1).and_then(Datum::as_str).unwrap_or("pg_class");
+                let (class, built_in) = commented_class(catalog);
+                match self.comment(class, oid(&args[0]), 0) {
+                    Datum::Null if built_in => {
+                        extension::description(catalog, oid(&args[0])).into()
                     }
-                };
-                self.comment(class, oid(&args[0]), 0)
+                    comment => comment,
+                }
             }
             "col_description" => self.comment(
                 builtin::class::RELATION,

@@ -164,17 +164,7 @@ impl SessionHost<'_> {
                 let column = int(&args[1]) as i32;
                 self.index_property(object(&args[0]), Some(column), text(&args[2]))
             }
-            "row_security_active" => {
-                let oid = match args[0].as_str() {
-                    Some(name) => self.relation(name)?.oid(),
-                    None => object(&args[0]),
-                };
-                let table = self.catalog.table(oid);
-                let role = self.session.current_role_oid();
-                table
-                    .is_some_and(|table| self.catalog.has_row_security(table, role))
-                    .into()
-            }
+            "row_security_active" => self.row_security_active(&args[0])?.into(),
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "sequence_row" => self.sequence_row(object(&args[0]))?,
             "pg_relation_is_updatable" => match self.catalog.table(object(&args[0])) {

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use throng_bind::command::{AlterTable, Ddl, NewConstraintKind, Target, TargetKind};
-use throng_catalog::{Catalog, Change, Object, ViewUse, builtin};
+use throng_catalog::{Catalog, Change, Object, PolicyDef, ViewUse, builtin};
 use throng_txn::{LockMode, LockTag};
 use throng_types::Oid;
 use throng_types::sqltype::made;
@@ -72,13 +72,7 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
             locks.push((def.table, LockMode::ShareRowExclusive));
             return locks;
         }
-        Ddl::Policy(policy) => {
-            let uses = policy.def.conditions().flat_map(|c| &c.uses);
-            let mut locks: Vec<_> = uses.flat_map(|used| locks_over([used], catalog)).collect();
-            locks.retain(|(oid, _)| *oid != policy.def.table);
-            locks.push((policy.def.table, LockMode::AccessExclusive));
-            return locks;
-        }
+        Ddl::Policy(policy) => return locks_of_policy(&policy.def, catalog),
         Ddl::CreateRoutine { reads, .. } => {
             return reads
                 .iter()
@@ -165,6 +159,15 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
     };
     let exclusive = tables.into_iter();
     exclusive.map(|oid| (oid, strength(ddl))).collect()
+}
+
+/// A policy's table, alone; and what its conditions read stays as it is.
+fn locks_of_policy(policy: &PolicyDef, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
+    let uses = policy.conditions().flat_map(|c| &c.uses);
+    let mut locks = locks_over(uses, catalog);
+    locks.retain(|(oid, _)| *oid != policy.table);
+    locks.push((policy.table, LockMode::AccessExclusive));
+    locks
 }
 
 /// What a view reads stays as it is while the view is made of it.
