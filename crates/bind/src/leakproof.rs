@@ -92,3 +92,43 @@ fn stands_alone(sub: &Subquery) -> bool {
     });
     vars.into_iter().all(|var| own.contains(&var.rel))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_types::oid;
+    use throng_values::func::operators_named;
+
+    fn column(number: i16) -> Expr {
+        Expr::Var(Var {
+            rel: RelId(0),
+            column: number,
+            ty: SqlType::INT4,
+        })
+    }
+
+    fn over(name: &str, left: Expr, right: Expr) -> Expr {
+        let of_int4 = |op: &&&Operator| (op.left, op.right) == (oid::INT4, oid::INT4);
+        let op = operators_named(name).iter().find(of_int4);
+        let op = op.expect("an operator of integers");
+        let ty = SqlType::plain(op.ret);
+        let args = vec![left, right];
+        Expr::Op { op, args, ty }
+    }
+
+    #[test]
+    fn what_may_fail_over_a_row_leaks() {
+        assert!(!leaks(&over("=", column(1), Expr::int4(1))));
+        assert!(!leaks(&over("<", column(1), column(2))));
+        let quotient = over("/", Expr::int4(1), column(1));
+        assert!(leaks(&over("=", quotient.clone(), Expr::int4(1))));
+        assert!(leaks(&Expr::Not(Box::new(over("=", column(2), quotient)))));
+    }
+
+    #[test]
+    fn what_sees_no_row_does_not() {
+        let constant = over("/", Expr::int4(1), Expr::int4(0));
+        assert!(!leaks(&over("=", column(1), constant)));
+        assert!(!leaks(&Expr::IsNull(Box::new(column(1)))));
+    }
+}

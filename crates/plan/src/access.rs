@@ -112,6 +112,9 @@ impl Planner<'_> {
             self.unpopulated
                 .get_or_insert_with(|| source.table.name.clone());
         }
+        if self.sees_nothing(source.rel) {
+            return Ok(self.nothing_of(source));
+        }
         let Ordered { conditions, leaky } = self.secured(source.rel, conditions);
         if let Some(at) = super::tid::told_by(&conditions[..leaky], source)
             && source.sample.is_none()

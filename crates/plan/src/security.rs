@@ -14,7 +14,8 @@
 //!
 //! [`BoundQuery::security`]: throng_bind::query::BoundQuery::security
 
-use super::Planner;
+use super::access::{TableRef, column_type};
+use super::{Built, Columns, Cost, Node, Planner};
 use throng_bind::expr::{Expr, RelId};
 use throng_bind::leakproof::leaks;
 
@@ -32,6 +33,24 @@ impl Planner<'_> {
             for condition in conditions {
                 condition.conjuncts(all);
             }
+        }
+    }
+
+    /// Whether no row of an entry passes, whatever is in it.
+    pub(super) fn sees_nothing(&self, rel: RelId) -> bool {
+        let own = self.security.get(&rel);
+        own.is_some_and(|own| own.contains(&Expr::bool(false)))
+    }
+
+    /// No row of a table.
+    pub(super) fn nothing_of(&mut self, source: &TableRef<'_>) -> Built {
+        let columns = self.needed_columns(source.rel);
+        let types = columns.iter().map(|c| column_type(source.table, *c));
+        let node = Node::Values { rows: Vec::new() };
+        Built {
+            plan: self.node(node, types.collect(), Cost::default()),
+            columns: Columns::of(source.rel, columns),
+            order: Vec::new(),
         }
     }
 

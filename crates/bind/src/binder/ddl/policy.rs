@@ -269,7 +269,7 @@ impl Binder<'_> {
         if names.iter().any(|name| name == "public") {
             if names.len() > 1 {
                 let message = "ignoring specified roles other than PUBLIC";
-                let warning = Error::new(state::WARNING, message)
+                let warning = Error::new(state::INVALID_PARAMETER_VALUE, message)
                     .hint("All roles are members of the PUBLIC role.");
                 self.notices.push(warning.severity(Severity::Warning));
             }

@@ -409,6 +409,7 @@ mod tests {
             texts: [n.to_string(), String::new(), String::new(), String::new()],
             paths: [true; 4],
             collapse_limits: [8; 2],
+            row_security: true,
             array_nulls: true,
         };
         assert_eq!(plans.settings_number(settings(7)), 0);
