@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
 
+use crate::binder::ddl::table::no_position;
 use crate::binder::ddl::view::{STORED_PATH, named_by, normalize, stored_context, stored_format};
 use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
@@ -289,7 +290,10 @@ impl Binder<'_> {
     ) -> Result<(Option<PolicyCondition>, Option<PolicyCondition>)> {
         let mut kept = |source: &Option<ast::Source>| match source {
             None => Ok(None),
-            Some(source) => self.checked_policy(&source.expr, table).map(Some),
+            Some(source) => self
+                .checked_policy(&source.expr, table)
+                .map(Some)
+                .map_err(no_position),
         };
         Ok((kept(using)?, kept(check)?))
     }
