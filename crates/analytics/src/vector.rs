@@ -129,23 +129,21 @@ impl Program {
             Expr::And(parts) => &parts[..],
             _ => whole,
         };
-        // A false part ends the condition for its row. A NULL does not: a later part may still
-        // fail.
-        let mut alive = selected.clone();
-        let mut holds = match selected {
-            Some(selected) => selected.clone(),
-            None => BooleanBuffer::new_set(batch.num_rows()),
-        };
+        // A part that is not true ends the condition for its row: what stands behind row security
+        // must not see the rows that it hides.
+        let mut holds = selected.clone();
         for part in conjuncts {
-            if alive.as_ref().is_some_and(|s| s.count_set_bits() == 0) {
+            if holds.as_ref().is_some_and(|s| s.count_set_bits() == 0) {
                 break;
             }
-            let column = self.sub(part, Kind::Bool, batch, &alive, cx)?;
-            let column = column.as_boolean();
-            holds = &holds & &truths(column);
-            alive = Some(kernel::but_false(&alive, column));
+            let column = self.sub(part, Kind::Bool, batch, &holds, cx)?;
+            let true_now = truths(column.as_boolean());
+            holds = Some(match &holds {
+                Some(before) => before & &true_now,
+                None => true_now,
+            });
         }
-        Ok(holds)
+        Ok(holds.unwrap_or_else(|| BooleanBuffer::new_set(batch.num_rows())))
     }
 }
 

@@ -3,11 +3,14 @@
 
 mod alter;
 mod copy;
+mod policy;
+mod tag;
 mod transaction;
 mod trigger;
 
 mod target;
 
+pub use policy::PolicyDdl;
 pub use target::TargetKind;
 pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, VacuumOptions};
 
@@ -21,8 +24,8 @@ use crate::tree::query::BoundQuery;
 use throng_catalog::partition::{PartitionBound, PartitionKey};
 use throng_catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
-    Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef, ViewDef,
-    ViewDefault,
+    Materialized, Persistence, Relation, RoutineDef, RowSecurityState, TriggerDef, TypeDef,
+    ViewDef, ViewDefault,
 };
 use throng_syntax::parse::ast;
 use throng_syntax::vocabulary::{SettingsOf, TableLock};
@@ -300,6 +303,8 @@ pub enum Ddl {
         def: Box<TriggerDef>,
         old: Option<Arc<TriggerDef>>,
     },
+    /// CREATE or ALTER POLICY.
+    Policy(Box<PolicyDdl>),
     /// The definition without its oids.
     CreateDomain(TypeDef),
     AlterDomain(AlterDomain),
@@ -315,114 +320,6 @@ pub enum Ddl {
     Nothing {
         tag: &'static str,
     },
-}
-
-impl Ddl {
-    /// What it is called, where it cannot be part of a transaction.
-    pub fn alone(&self) -> Option<&'static str> {
-        match self {
-            Ddl::CreateDatabase(_) => Some("CREATE DATABASE"),
-            Ddl::DropDatabase { .. } => Some("DROP DATABASE"),
-            _ => self.concurrently(),
-        }
-    }
-
-    /// What it is called, where it lets others use a table until it is its turn.
-    pub fn concurrently(&self) -> Option<&'static str> {
-        match self {
-            Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
-            Ddl::DropIndexConcurrently(_) => Some("DROP INDEX CONCURRENTLY"),
-            Ddl::Reindex {
-                concurrently: true, ..
-            } => Some("REINDEX CONCURRENTLY"),
-            _ => None,
-        }
-    }
-
-    /// The command, as errors call it.
-    pub fn command(&self) -> String {
-        match self {
-            Ddl::CreateTable(create)
-                if create.materialized.is_none() && create.source.is_some() =>
-            {
-                "CREATE TABLE AS".into()
-            }
-            _ => self.tag(),
-        }
-    }
-
-    /// What CommandComplete says.
-    pub fn tag(&self) -> String {
-        let of = |verb: &str, target: &Target| format!("{verb} {}", target.kind.keyword());
-        match self {
-            Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
-            Ddl::CreateTable(create) if create.materialized.is_some() => {
-                "CREATE MATERIALIZED VIEW".into()
-            }
-            Ddl::RefreshMaterialized { .. } => "REFRESH MATERIALIZED VIEW".into(),
-            Ddl::CreateTable(create) => match &create.source {
-                Some(source) if source.with_data => "SELECT".into(),
-                Some(_) => "CREATE TABLE AS".into(),
-                None => "CREATE TABLE".into(),
-            },
-            Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => "ALTER TABLE".into(),
-            Ddl::AlterTable { said, .. }
-            | Ddl::AlterIndex { said, .. }
-            | Ddl::AlterView { said, .. } => format!("ALTER {}", said.keyword()),
-            Ddl::AttachIndex { .. } => "ALTER INDEX".into(),
-            Ddl::CreateIndex(_) => "CREATE INDEX".into(),
-            Ddl::CreateView(_) => "CREATE VIEW".into(),
-            Ddl::CreateSequence { .. } => "CREATE SEQUENCE".into(),
-            Ddl::AlterSequence { .. } => "ALTER SEQUENCE".into(),
-            Ddl::Rename { target, said, .. }
-            | Ddl::SetSchema { target, said, .. }
-            | Ddl::SetOwner { target, said, .. } => match (said, target.kind) {
-                (Some(said), _) => format!("ALTER {}", said.keyword()),
-                (None, TargetKind::Column(_) | TargetKind::Constraint) => "ALTER TABLE".into(),
-                (None, TargetKind::ViewColumn(_)) => "ALTER VIEW".into(),
-                (None, _) => of("ALTER", target),
-            },
-            Ddl::Drop { targets, .. } => targets
-                .first()
-                .map_or("DROP TABLE".into(), |t| of("DROP", t)),
-            Ddl::DropIndexConcurrently(_) => "DROP INDEX".into(),
-            Ddl::Reindex { .. } => "REINDEX".into(),
-            Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
-            Ddl::Repack { order: Some(_), .. } => "CLUSTER".into(),
-            Ddl::Repack { order: None, .. } => "VACUUM".into(),
-            Ddl::CreateDatabase(_) => "CREATE DATABASE".into(),
-            Ddl::AlterDatabase { .. } => "ALTER DATABASE".into(),
-            Ddl::DropDatabase { .. } => "DROP DATABASE".into(),
-            Ddl::CreateRole { .. } => "CREATE ROLE".into(),
-            Ddl::AlterRoleSet {
-                role: SettingsOf::Database,
-                ..
-            } => "ALTER DATABASE".into(),
-            Ddl::AlterRole { .. } | Ddl::AlterRoleSet { .. } => "ALTER ROLE".into(),
-            Ddl::DropRole { .. } => "DROP ROLE".into(),
-            Ddl::GrantRole(grant) if grant.revoke => "REVOKE ROLE".into(),
-            Ddl::GrantRole(_) => "GRANT ROLE".into(),
-            Ddl::Grant(grant) if grant.revoke => "REVOKE".into(),
-            Ddl::Grant(_) => "GRANT".into(),
-            Ddl::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES".into(),
-            Ddl::ReassignOwned { .. } => "REASSIGN OWNED".into(),
-            Ddl::DropOwned { .. } => "DROP OWNED".into(),
-            Ddl::CreateEnum { .. } | Ddl::CreateRange { .. } => "CREATE TYPE".into(),
-            Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
-            Ddl::CreateRoutine { def, .. } => match def.kind {
-                RoutineKind::Function => "CREATE FUNCTION".into(),
-                RoutineKind::Procedure => "CREATE PROCEDURE".into(),
-            },
-            Ddl::AlterRoutine { target, .. } => of("ALTER", target),
-            Ddl::CreateTrigger { .. } => "CREATE TRIGGER".into(),
-            Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
-            Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),
-            Ddl::CreateComposite(_) => "CREATE TYPE".into(),
-            Ddl::AlterComposite(_) => "ALTER TYPE".into(),
-            Ddl::Comment { .. } => "COMMENT".into(),
-            Ddl::Nothing { tag } => (*tag).into(),
-        }
-    }
 }
 
 pub use alter::{AlterDomain, DomainTest, SetExpression, TableMark};
@@ -767,6 +664,7 @@ pub enum AlterTable {
     NoInherit(Oid),
     Mark(TableMark),
     EnableTriggers(EnableTriggers),
+    RowSecurity(RowSecurityState),
     /// How much ANALYZE looks at of the column; none: `default_statistics_target`.
     SetStatistics {
         attnum: u16,

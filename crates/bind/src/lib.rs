@@ -15,6 +15,7 @@ pub mod fold;
 mod function_cases;
 pub mod implication;
 pub mod inline;
+pub mod leakproof;
 pub mod route;
 #[doc(hidden)]
 pub mod testing;

@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 use throng_values::func::{Field, UserType};
 
+mod grant;
 pub(super) mod id;
 mod index;
+mod policy;
 mod routine;
 mod sequence;
 mod stats;
@@ -22,9 +24,11 @@ pub mod trigger;
 
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
+pub use grant::{AclItem, DefaultPrivilegesDef, MembershipDef, PrivilegesDef};
 pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
+pub use policy::{PolicyCommand, PolicyCondition, PolicyDef, RowSecurityState};
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind};
 pub use sequence::SequenceDef;
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
@@ -87,6 +91,8 @@ pub struct TableDef {
     pub array_name: Option<String>,
     #[serde(default, skip_serializing_if = "ReplicaIdentity::is_default")]
     pub replica_identity: ReplicaIdentity,
+    #[serde(default, skip_serializing_if = "RowSecurityState::is_default")]
+    pub row_security: RowSecurityState,
 }
 
 /// The query of a materialized view, as a view's definition has it.
@@ -226,10 +232,16 @@ impl ViewDef {
     /// `security_invoker`: what it reads is read with the rights of who reads it, and not of its
     /// owner.
     pub fn is_invokers(&self) -> bool {
-        let given = self
-            .options
-            .iter()
-            .find(|(name, _)| name == "security_invoker");
+        self.is_on("security_invoker")
+    }
+
+    /// `security_barrier`: conditions that could tell of rows that it hides wait for its own.
+    pub fn is_barrier(&self) -> bool {
+        self.is_on("security_barrier")
+    }
+
+    fn is_on(&self, option: &str) -> bool {
+        let given = self.options.iter().find(|(name, _)| name == option);
         given.is_some_and(|(_, value)| {
             throng_values::settings::value::parse_bool(value) == Some(true)
         })
@@ -556,66 +568,6 @@ pub struct CommentDef {
     pub text: String,
 }
 
-/// What was granted to one role by another: rights in the lower half, grant options in the upper
-/// (see [`super::acl`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AclItem {
-    /// NONE: everybody.
-    #[serde(with = "id")]
-    pub grantee: Oid,
-    #[serde(with = "id")]
-    pub grantor: Oid,
-    pub rights: u32,
-}
-
-/// What was granted on an object, once that is no more what it was born with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PrivilegesDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    /// As in [`CommentDef`].
-    #[serde(with = "id")]
-    pub class: Oid,
-    #[serde(with = "id")]
-    pub object: Oid,
-    pub column: u16,
-    pub items: Vec<AclItem>,
-}
-
-/// ALTER DEFAULT PRIVILEGES: what the objects that a role makes are born with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DefaultPrivilegesDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    #[serde(with = "id")]
-    pub role: Oid,
-    /// NONE: in every schema. Else these are added to what holds in every schema.
-    #[serde(with = "id")]
-    pub schema: Oid,
-    /// `r`, `S`, `f`, `T`, `n`: as in `pg_default_acl`.
-    pub kind: u8,
-    pub items: Vec<AclItem>,
-}
-
-/// A role is in another: one grant of that.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MembershipDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    #[serde(with = "id")]
-    pub role: Oid,
-    #[serde(with = "id")]
-    pub member: Oid,
-    #[serde(with = "id")]
-    pub grantor: Oid,
-    /// The member may grant it to others.
-    pub admin: bool,
-    /// The member has the role's rights without SET ROLE.
-    pub inherit: bool,
-    /// The member may SET ROLE to it.
-    pub set: bool,
-}
-
 macro_rules! objects {
     ($($variant:ident($def:ident) = $tag:literal;)*) => {
         /// Any catalog object.
@@ -691,6 +643,7 @@ objects! {
     DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
     Membership(MembershipDef) = "membership";
     Trigger(TriggerDef) = "trigger";
+    Policy(PolicyDef) = "policy";
 }
 
 impl Object {
@@ -758,6 +711,7 @@ impl TableDef {
             keys_off: vec![],
             array_name: None,
             replica_identity: ReplicaIdentity::Default,
+            row_security: RowSecurityState::default(),
         }
     }
     pub fn is_materialized(&self) -> bool {

@@ -33,7 +33,15 @@ use throng_types::sqltype::made;
 
 pub use def::trigger::fires;
 pub use def::{
-    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression, ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef, RoleSettings, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
+    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression,
+    ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid,
+    Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey,
+    Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords,
+    Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PolicyCommand,
+    PolicyCondition, PolicyDef, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef, RoleSettings,
+    RoutineBody, RoutineDef, RoutineKind, RowSecurityState, SchemaDef, SequenceDef, StatsDef,
+    Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn,
+    ViewDef, ViewDefault, ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -136,8 +144,9 @@ pub mod builtin {
         pub const ACCESS_METHOD: Oid = Oid(2601);
         pub const COLLATION: Oid = Oid(3456);
         pub const TABLESPACE: Oid = Oid(1213);
+        pub const POLICY: Oid = Oid(3256);
         /// All that users make objects of.
-        pub const ALL: [Oid; 14] = [
+        pub const ALL: [Oid; 15] = [
             RELATION,
             CONSTRAINT,
             NAMESPACE,
@@ -150,6 +159,7 @@ pub mod builtin {
             AUTH_MEMBERS,
             DEFAULT_ACL,
             TRIGGER,
+            POLICY,
             EXTENSION,
             LANGUAGE,
         ];
@@ -245,6 +255,8 @@ struct Links {
     stats: Option<Arc<StatsDef>>,
     /// By name, the order in which they run.
     triggers: Vec<Arc<TriggerDef>>,
+    /// By name.
+    policies: Vec<Arc<PolicyDef>>,
     /// Tables with columns of the type, by age.
     typed: Vec<Oid>,
 }
@@ -460,12 +472,7 @@ impl Catalog {
                 of_member.push(d.clone());
                 of_member.sort_by_key(|m| (m.role, m.grantor));
             }
-            Object::Trigger(d) => {
-                self.triggers += 1;
-                let triggers = &mut self.links_mut(d.table).triggers;
-                triggers.push(d.clone());
-                triggers.sort_by(|a, b| a.name.cmp(&b.name));
-            }
+            Object::Trigger(_) | Object::Policy(_) => self.add_part(&object),
         }
         self.note_array_name(&object);
         if let Object::Type(def) = &object
@@ -581,12 +588,39 @@ impl Catalog {
                     Arc::make_mut(of_member).retain(|m| m.oid != oid);
                 }
             }
-            Object::Trigger(d) => {
-                self.triggers -= 1;
-                self.links_mut(d.table).triggers.retain(|t| t.oid != oid);
-            }
+            Object::Trigger(_) | Object::Policy(_) => self.take_part(&object),
         }
         Some(object)
+    }
+
+    /// A trigger or a policy has come to a relation.
+    fn add_part(&mut self, part: &Object) {
+        match part {
+            Object::Trigger(d) => {
+                self.triggers += 1;
+                let triggers = &mut self.links_mut(d.table).triggers;
+                triggers.push(d.clone());
+                triggers.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            Object::Policy(d) => {
+                let policies = &mut self.links_mut(d.table).policies;
+                policies.push(d.clone());
+                policies.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+            _ => {}
+        }
+    }
+
+    /// It has gone.
+    fn take_part(&mut self, part: &Object) {
+        match part {
+            Object::Trigger(d) => {
+                self.triggers -= 1;
+                self.links_mut(d.table).triggers.retain(|t| t.oid != d.oid);
+            }
+            Object::Policy(d) => self.links_mut(d.table).policies.retain(|p| p.oid != d.oid),
+            _ => {}
+        }
     }
 
     /// A view names these.

@@ -149,6 +149,7 @@ impl Catalog {
         privileges_def, all_privileges, Privileges, PrivilegesDef;
         membership, memberships, Membership, MembershipDef;
         trigger, triggers, Trigger, TriggerDef;
+        policy, policies, Policy, PolicyDef;
     }
 
     /// A view, or a materialized view as one.
@@ -422,6 +423,19 @@ impl Catalog {
     }
     pub fn trigger_by_name(&self, table: Oid, name: &str) -> Option<&Arc<TriggerDef>> {
         self.triggers_of(table).iter().find(|t| t.name == name)
+    }
+    /// A table's policies, by name.
+    pub fn policies_of(&self, table: Oid) -> &[Arc<PolicyDef>] {
+        self.links.get(&table).map_or(&[], |l| &l.policies)
+    }
+    pub fn policy_by_name(&self, table: Oid, name: &str) -> Option<&Arc<PolicyDef>> {
+        self.policies_of(table).iter().find(|p| p.name == name)
+    }
+    /// Whether a table's policies are asked of what this role reads and writes.
+    pub fn has_row_security(&self, table: &TableDef, role: Oid) -> bool {
+        table.row_security.enabled
+            && !self.role(role).is_some_and(|r| r.superuser || r.bypass_rls)
+            && (table.row_security.forced || !self.acts_as(role, table.owner))
     }
     /// Tables with columns of a type that a user made, by age.
     pub fn tables_with(&self, ty: Oid) -> &[Oid] {

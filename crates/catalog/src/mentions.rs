@@ -65,6 +65,7 @@ fn texts(object: &Object) -> Vec<&str> {
                 .collect()
         }
         Object::Trigger(def) => def.when.iter().map(|when| when.text.as_str()).collect(),
+        Object::Policy(def) => def.conditions().map(|c| c.text.as_str()).collect(),
         Object::Type(def) => {
             let domain = def.domain.iter();
             let texts =
@@ -92,6 +93,10 @@ fn used(object: &Object) -> Vec<Oid> {
             let other = def.constraint.and_then(|constraint| constraint.other);
             let when = def.when.iter().flat_map(|when| &when.uses).copied();
             when.chain(other).chain([def.function]).collect()
+        }
+        Object::Policy(def) => {
+            let uses = def.conditions().flat_map(|c| &c.uses);
+            uses.map(|used| used.object).collect()
         }
         Object::Type(def) => {
             let over = def.domain.iter().filter_map(|domain| domain.over);

@@ -8,6 +8,7 @@ use throng_types::{Result, SqlType, oid};
 
 use super::cost::{self, at_least_one};
 use super::index_key::{End, Ends, Key, Match, Taken, find_match, key_first};
+use super::security::Ordered;
 use super::{
     Built, Columns, Cost, IndexScan, KeyBound, KeyBounds, KeyMatch, KeySpan, Node, OrderedBy,
     Planner, SeqScan, SkippedKey,
@@ -115,7 +116,11 @@ impl Planner<'_> {
             self.unpopulated
                 .get_or_insert_with(|| source.table.name.clone());
         }
-        if let Some(at) = super::tid::told_by(&conditions, source)
+        if self.sees_nothing(source.rel) {
+            return Ok(self.nothing_of(source));
+        }
+        let Ordered { conditions, leaky } = self.secured(source.rel, conditions);
+        if let Some(at) = super::tid::told_by(&conditions[..leaky], source)
             && source.sample.is_none()
         {
             return self.row_at(source, conditions, at);
@@ -135,7 +140,7 @@ impl Planner<'_> {
         let mut best: Option<(f64, Path)> = None;
         let indexes = self.ctx.catalog.indexes_of(source.table.oid).iter();
         for index in indexes.filter(|_| source.sample.is_none()) {
-            for path in self.index_paths(source, index, &conditions, wanted, size) {
+            for path in self.index_paths(source, index, &conditions[..leaky], wanted, size) {
                 let effective = self.effective_cost(path.cost, path.ordered, rows, wanted);
                 if best.as_ref().is_none_or(|(cost, _)| effective < *cost) {
                     best = Some((effective, path));
@@ -161,7 +166,7 @@ impl Planner<'_> {
                 self.index_scan(source, path, conditions, columns, types, places, cost)
             }
             None => {
-                let placed = super::cheap_first(self.place_all(conditions, &places)?);
+                let placed = self.place_all(conditions, &places)?;
                 let scan = SeqScan {
                     rel: source.rel,
                     alias: source.alias.to_owned(),

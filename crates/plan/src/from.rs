@@ -7,7 +7,8 @@ use super::cost;
 use super::pushdown;
 use super::{Built, Columns, Cost, FunctionScan, Node, Planner, RoutineScan};
 use throng_bind::expr::{Expr, RelId};
-use throng_bind::query::{FromItem, Rel, RelKind};
+use throng_bind::leakproof::leaks;
+use throng_bind::query::{FromItem, Query, Rel, RelKind};
 
 impl Planner<'_> {
     /// The one row of a query without FROM.
@@ -24,6 +25,28 @@ impl Planner<'_> {
             columns: Columns::default(),
             order: Vec::new(),
         }
+    }
+
+    /// A query in FROM. `hides`: its conditions hide rows from whatever could tell of them.
+    fn nested(
+        &mut self,
+        rel: RelId,
+        query: &Query,
+        mut conditions: Vec<Expr>,
+        hides: bool,
+    ) -> Result<Built> {
+        let inner = match conditions.is_empty() {
+            true => self.query(query)?,
+            false => {
+                let late: Vec<Expr> = conditions.extract_if(.., |c| hides && leaks(c)).collect();
+                let mut query = query.clone();
+                pushdown::push_down(&mut query, rel, &mut conditions);
+                conditions.extend(late);
+                self.query(&query)?
+            }
+        };
+        let built = rename(inner.plan, rel);
+        self.filter(built, conditions)
     }
 
     pub(super) fn rel(
@@ -83,18 +106,9 @@ impl Planner<'_> {
                     order: Vec::new(),
                 })
             }
-            RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
-                let mut conditions = conditions;
-                let inner = match conditions.is_empty() {
-                    true => self.query(query)?,
-                    false => {
-                        let mut query = query.clone();
-                        pushdown::push_down(&mut query, rel.id, &mut conditions);
-                        self.query(&query)?
-                    }
-                };
-                let built = rename(inner.plan, rel.id);
-                self.filter(built, conditions)
+            RelKind::Subquery { query, .. } => self.nested(rel.id, query, conditions, false),
+            RelKind::View { view, query } => {
+                self.nested(rel.id, query, conditions, view.is_barrier())
             }
             RelKind::Function {
                 func,

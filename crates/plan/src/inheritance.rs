@@ -164,8 +164,9 @@ impl Planner<'_> {
         let kindred = self.kindred(source.rel, source.table)?;
         let mut kept: Vec<usize> = match &*kindred {
             Kindred::Leaves(tree) => {
-                let known: Vec<Expr> = conditions
-                    .iter()
+                let security = self.security.get(&source.rel).into_iter().flatten();
+                let known: Vec<Expr> = security
+                    .chain(&conditions)
                     .map(|c| self.over_row(c, source.rel))
                     .collect();
                 prune::leaves(&tree.divisions, &known)?
@@ -175,7 +176,11 @@ impl Planner<'_> {
             Kindred::Children(tables) => (0..tables.len()).collect(),
         };
         let pruning = match kindred.tree().filter(|_| kept.len() > 1) {
-            Some(tree) => self.pruning(tree, source.rel, &conditions)?,
+            Some(tree) => {
+                let security = self.security.get(&source.rel).cloned();
+                let all = [security.unwrap_or_default(), conditions.clone()].concat();
+                self.pruning(tree, source.rel, &all)?
+            }
             None => None,
         };
         if pruning.is_some() && self.ctx.most_unknown.is_some_and(|most| kept.len() > most) {
@@ -282,10 +287,12 @@ impl Planner<'_> {
     ) -> Result<Built> {
         let needed = columns.iter().map(|c| child_column(*c, kin)).collect();
         self.needed.insert(kin.rel, needed);
-        let conditions = conditions
-            .iter()
-            .map(|c| for_child(c, parent.rel, kin))
-            .collect();
+        let own = |c: &Expr| for_child(c, parent.rel, kin);
+        let conditions = conditions.iter().map(own).collect();
+        if let Some(security) = self.security.get(&parent.rel) {
+            let security = security.iter().map(own).collect();
+            self.security.insert(kin.rel, security);
+        }
         let source = TableRef {
             rel: kin.rel,
             alias,

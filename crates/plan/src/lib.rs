@@ -42,6 +42,7 @@ mod pullup;
 mod pushdown;
 mod row_source;
 pub mod sample;
+mod security;
 mod select;
 mod selectivity;
 mod sets;
@@ -142,6 +143,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         params,
         rel_count,
         views,
+        security,
     } = query;
     let mut planner = Planner {
         ctx,
@@ -171,7 +173,9 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         unpopulated: None,
         cursor: None,
         weighing: false,
+        security: Map::default(),
     };
+    planner.note_security(security);
     planner.note_needed(&kind);
     let (writes, late_writes) = planner.writes(&kind)?;
     let (tag, root, output) = match kind {
@@ -328,6 +332,8 @@ pub(crate) struct Planner<'a> {
     cursor: Option<CursorUse>,
     /// Plans are made to be compared.
     weighing: bool,
+    /// What rows of tables' entries must meet first: see [`security`].
+    security: Map<RelId, Vec<Expr>>,
 }
 
 impl Planner<'_> {
@@ -386,6 +392,11 @@ impl Planner<'_> {
             if table.has_rows() {
                 set.insert(throng_bind::expr::system::CTID);
             }
+        }
+        for condition in self.security.values().flatten() {
+            condition.for_each_var(&mut |var| {
+                needed.entry(var.rel).or_default().insert(var.column);
+            });
         }
         let sources = row_source::of_writes(&kinds);
         self.needed = needed;
@@ -515,7 +526,7 @@ impl Planner<'_> {
             order,
         } = input;
         let share = self.shares(&conditions, None);
-        let conditions = cheap_first(self.place_all(conditions, &columns)?);
+        let conditions = security::cheap_first(self.place_all(conditions, &columns)?);
         let Some(condition) = Expr::all_of(conditions) else {
             return Ok(Built {
                 plan,
@@ -562,14 +573,6 @@ impl Planner<'_> {
             cost,
         )
     }
-}
-
-/// Conditions that call users' functions come after the others.
-fn cheap_first(conditions: Vec<Expr>) -> Vec<Expr> {
-    let calls = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Routine(_)));
-    let (dear, mut all): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(calls);
-    all.extend(dear);
-    all
 }
 
 impl PlannedStatement {

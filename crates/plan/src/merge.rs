@@ -94,6 +94,7 @@ impl Planner<'_> {
             of,
             condition,
             write,
+            mut guards,
         } = action;
         let condition = condition.map(|e| self.place(e, columns)).transpose()?;
         let write = match write {
@@ -101,10 +102,15 @@ impl Planner<'_> {
             MergeWrite::Update(set) => MergeWrite::Update(self.assigned(set, columns)?),
             other => other,
         };
+        for guard in &mut guards {
+            let expr = std::mem::replace(&mut guard.expr, Expr::bool(true));
+            guard.expr = self.place(expr, columns)?;
+        }
         Ok(MergeAction {
             of,
             condition,
             write,
+            guards,
         })
     }
 }
@@ -124,6 +130,7 @@ impl MergeNode {
         self.visible.iter().for_each(&mut *f);
         for action in &self.actions {
             action.condition.iter().for_each(&mut *f);
+            action.guards.iter().for_each(|c| f(&c.expr));
             match &action.write {
                 MergeWrite::Insert(values) => values.iter().for_each(&mut *f),
                 MergeWrite::Update(set) => set.iter().for_each(|(_, e)| f(e)),

@@ -680,6 +680,8 @@ pub struct ConflictNode {
 pub struct ConflictUpdate {
     pub set: Vec<(u16, Expr)>,
     pub filter: Option<Expr>,
+    /// What row security asks of the row in the way.
+    pub guards: Vec<CheckExpr>,
 }
 
 /// Row of `set`: the input row. Row of `checks`: the new row (all columns). Row of `returning`:

@@ -157,11 +157,16 @@ impl PullUp {
             }
             FromItem::Rel(rel) => {
                 let lateral = matches!(rel.kind, RelKind::Subquery { lateral: true, .. });
+                let is_barrier =
+                    matches!(&rel.kind, RelKind::View { view, .. } if view.is_barrier());
                 let (RelKind::Subquery { query, .. } | RelKind::View { query, .. }) = &mut rel.kind
                 else {
                     return;
                 };
                 self.query(query);
+                if is_barrier {
+                    return;
+                }
                 // What a lateral query computes over what is beside it would else be computed for
                 // each pair of rows.
                 let nullable = place.nullable && !lateral;

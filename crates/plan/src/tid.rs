@@ -56,7 +56,7 @@ impl Planner<'_> {
             alias: source.alias.to_owned(),
             table: source.table.clone(),
             columns,
-            filter: Expr::all_of(super::cheap_first(self.place_all(conditions, &places)?)),
+            filter: Expr::all_of(self.place_all(conditions, &places)?),
             place,
             sample: None,
         };

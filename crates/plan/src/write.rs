@@ -158,6 +158,7 @@ impl Planner<'_> {
                         excluded,
                         set,
                         filter,
+                        guards,
                     } => {
                         let proposed = Columns::of(excluded, 1..=table.columns.len() as i16);
                         let both = existing.join(&proposed);
@@ -166,6 +167,7 @@ impl Planner<'_> {
                         Some(ConflictUpdate {
                             set: placed,
                             filter,
+                            guards: self.checks(guards, &both, &table, rel)?,
                         })
                     }
                 },

@@ -11,6 +11,7 @@ mod query;
 mod renamed;
 mod route;
 mod routine;
+mod row_security;
 mod stored_expression;
 mod utility;
 
@@ -54,6 +55,7 @@ pub use ddl::domain::check_shown;
 pub use ddl::domain_value::check_in_domain;
 pub use ddl::index::{BoundTerms, index_shown, index_terms};
 pub use ddl::matview::materialized_query;
+pub use ddl::policy::{policy_condition_again, policy_condition_shown};
 pub use ddl::trigger::{
     SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,
 };
@@ -244,6 +246,12 @@ struct Binder<'a> {
     inlining: Vec<Oid>,
     /// What the role may not do with relations as a whole.
     accesses: Vec<ddl::privilege::Access>,
+    /// As [`BoundQuery::security`].
+    security: Vec<(RelId, Vec<Expr>)>,
+    /// The tables whose policies are being bound, outermost first.
+    policies_in_hand: Vec<Oid>,
+    /// What policies read of other tables.
+    policy_reads: Vec<(RelId, i16)>,
     /// A view's definition is bound: who may read it is seen when it is read.
     definition: bool,
     /// Entries with columns that are computed when they are read.
@@ -287,6 +295,9 @@ impl<'a> Binder<'a> {
             arguments: None,
             inlining: vec![],
             accesses: vec![],
+            security: vec![],
+            policies_in_hand: vec![],
+            policy_reads: vec![],
             definition: false,
             computed: vec![],
             records: vec![],
@@ -392,7 +403,7 @@ impl<'a> Binder<'a> {
             | S::RenameConstraint { .. }
             | S::CreateIndex(_)
             | S::CreateView(_)
-            | S::RefreshMaterialized { .. }
+            | S::RefreshMaterialized(_)
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }
@@ -427,6 +438,10 @@ impl<'a> Binder<'a> {
             S::SecurityLabel(label) => Err(utility::no_label_provider(label.as_deref())),
             S::Trigger(statement) => {
                 let ddl = self.trigger_statement(statement)?;
+                Ok(BoundStatement::Ddl(Box::new(ddl)))
+            }
+            S::Policy(statement) => {
+                let ddl = self.policy_statement(statement)?;
                 Ok(BoundStatement::Ddl(Box::new(ddl)))
             }
             _ => self
@@ -476,6 +491,7 @@ impl<'a> Binder<'a> {
             params: self.params.clone(),
             rel_count: self.next_rel,
             views: std::mem::take(&mut self.views_met),
+            security: std::mem::take(&mut self.security),
         };
         self.check_accesses(Some(&bound))?;
         self.compute_virtual(&mut bound)?;

@@ -22,6 +22,7 @@ pub enum TargetKind {
     /// As it was called.
     Routine(RoutineWord),
     Trigger,
+    Policy,
     Extension,
     Language,
     /// What is built in, by the catalog that it is in.
@@ -44,6 +45,7 @@ impl TargetKind {
             TargetKind::View => "VIEW",
             TargetKind::MaterializedView => "MATERIALIZED VIEW",
             TargetKind::Trigger => "TRIGGER",
+            TargetKind::Policy => "POLICY",
             TargetKind::Extension => "EXTENSION",
             TargetKind::Language => "LANGUAGE",
             TargetKind::BuiltIn(_) => "OBJECT",

@@ -230,16 +230,8 @@ impl Run<'_> {
                 using,
                 same_bytes,
             } => {
-                if let Some(view) = self.views_over_column(oid, *attnum).first() {
-                    let message = "cannot alter type of a column used by a view or rule";
-                    let column = quoted(&def.column(*attnum).name);
-                    let detail = format!(
-                        "rule _RETURN on {} depends on column {column}",
-                        self.describe(*view)
-                    );
-                    let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
-                    return Err(error.detail(detail));
-                }
+                self.views_keep_type(oid, *attnum)?;
+                self.policies_keep_type(oid, *attnum)?;
                 let indexes = self.catalog().indexes_of(oid);
                 let stays = |i: &IndexDef| {
                     i.terms.uses.contains(attnum) && !rows.reindexed.contains(&i.oid)
@@ -369,6 +361,7 @@ impl Run<'_> {
                 self.enable_triggers(def.oid, change);
                 return Ok(());
             }
+            AlterTable::RowSecurity(state) => def.row_security = *state,
             AlterTable::SetStatistics { attnum, target } => {
                 def.columns[index(*attnum)].statistics_target = *target;
             }
@@ -551,9 +544,8 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
-            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => {
-                return missing();
-            }
+            TargetKind::Policy => self.rename_policy(target.oid, name)?,
+            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => missing()?,
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -721,45 +713,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// CHECKs and indexes' terms are kept as text over names.
-    fn rename_in_checks(&mut self, table: Oid, names: (&str, &str), columns: (&str, &str)) {
-        for index in self.catalog().indexes_of(table).to_vec() {
-            let mut terms = index.terms.clone();
-            for expr in &mut terms.exprs {
-                expr.text = rename_in_text(&expr.text, names, columns);
-            }
-            if let Some(predicate) = &mut terms.predicate {
-                *predicate = rename_in_text(predicate, names, columns);
-            }
-            if terms != index.terms {
-                self.edit.put(IndexDef {
-                    terms,
-                    ..(*index).clone()
-                });
-            }
-        }
-        for constraint in self.catalog().constraints_of(table).to_vec() {
-            let ConstraintKind::Check {
-                expr,
-                columns: used,
-            } = &constraint.kind
-            else {
-                continue;
-            };
-            let text = rename_in_text(expr, names, columns);
-            if text != *expr {
-                let kind = ConstraintKind::Check {
-                    expr: text,
-                    columns: used.clone(),
-                };
-                self.edit.put(ConstraintDef {
-                    kind,
-                    ..(*constraint).clone()
-                });
-            }
-        }
-    }
-
     pub(super) fn set_schema(&mut self, target: Target, schema: Oid) -> Result<()> {
         if matches!(target.kind, TargetKind::Type | TargetKind::Domain) {
             return self.move_type(target.oid, schema);
@@ -925,10 +878,6 @@ fn rename_in_generated(table: &mut TableDef, names: (&str, &str), columns: (&str
             generated.expr = rename_in_text(&generated.expr, names, columns);
         }
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{name}\"")
 }
 
 /// `nextval` of a sequence, in a column's type.

@@ -145,6 +145,7 @@ impl Run<'_> {
                         .for_each(|s| found.part(*s));
                     catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
                     self.collect_triggers(oid, found);
+                    self.collect_policies(oid, found);
                     self.collect_children(oid, found);
                     for fk in catalog.referencing(table.oid) {
                         self.dependent(fk, oid, found);
@@ -160,6 +161,7 @@ impl Run<'_> {
                 }
                 Some(Object::View(_)) => {
                     self.collect_triggers(oid, found);
+                    self.collect_policies(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                     self.collect_row_type(oid, found);
@@ -167,6 +169,7 @@ impl Run<'_> {
                 Some(Object::Routine(def)) => {
                     self.collect_callers(&def, found);
                     self.collect_users(oid, found);
+                    self.collect_policies(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -179,6 +182,7 @@ impl Run<'_> {
                         own.filter(|c| c.lineage.parent == Some(oid))
                             .for_each(|c| found.part(c.oid));
                     }
+                    self.collect_policies(oid, found);
                     self.collect_views(oid, found);
                 }
                 Some(Object::Index(index)) => {
@@ -197,6 +201,7 @@ impl Run<'_> {
                 }
                 Some(Object::Sequence(_)) => {
                     self.collect_defaults(oid, found);
+                    self.collect_policies(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -211,6 +216,7 @@ impl Run<'_> {
                     self.collect_parts(oid, found);
                     self.collect_columns(oid, found);
                     self.collect_users(oid, found);
+                    self.collect_policies(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -225,6 +231,20 @@ impl Run<'_> {
         own.for_each(|trigger| found.part(trigger.oid));
         let from = self.triggers_from(relation).into_iter();
         from.for_each(|trigger| found.part(trigger));
+    }
+
+    /// A table's policies are parts of it; those of tables that stay depend on what they name.
+    fn collect_policies(&self, object: Oid, found: &mut Collector) {
+        let own = self.catalog().policies_of(object).iter();
+        own.for_each(|policy| found.part(policy.oid));
+        for policy in self.policies_using(object) {
+            let gone = found.gone.contains(&policy.oid) || found.gone.contains(&policy.table);
+            if !gone {
+                let dependent = self.describe(policy.oid);
+                found.dependents.push((dependent, self.describe(object)));
+            }
+            found.part(policy.oid);
+        }
     }
 
     /// Triggers of relations that stay which use a function or a type.
@@ -604,6 +624,11 @@ impl Run<'_> {
                 self.touch(table);
                 None
             }
+            Some(Object::Policy(d)) => {
+                let table = d.table;
+                self.touch(table);
+                None
+            }
             _ => None,
         };
         if let Some(file) = file {
@@ -688,6 +713,11 @@ impl Run<'_> {
             let dependent = self.describe(trigger.oid);
             found.dependents.push((dependent, column.clone()));
             found.part(trigger.oid);
+        }
+        for policy in self.policies_naming(table, attnum) {
+            let dependent = self.describe(policy.oid);
+            found.dependents.push((dependent, column.clone()));
+            found.part(policy.oid);
         }
         let views = views.into_iter().rev();
         found.views.extend(views.map(|view| (view, column.clone())));

@@ -525,11 +525,8 @@ impl Run<'_> {
                     check: check.as_ref().map(|e| change.over(child, e)),
                 })
             }
-            AlterTable::SetStatistics { attnum, target } => {
-                place(*attnum).map(|attnum| AlterTable::SetStatistics {
-                    attnum,
-                    target: *target,
-                })
+            &AlterTable::SetStatistics { attnum, target } => {
+                place(attnum).map(|attnum| AlterTable::SetStatistics { attnum, target })
             }
             AlterTable::AlterConstraint { .. }
             | AlterTable::SetColumnOptions { .. }
@@ -541,7 +538,8 @@ impl Run<'_> {
             | AlterTable::Inherit(_)
             | AlterTable::NoInherit(_)
             | AlterTable::IndexTerms { .. }
-            | AlterTable::EnableTriggers(_) => None,
+            | AlterTable::EnableTriggers(_)
+            | AlterTable::RowSecurity(_) => None,
         })
     }
 

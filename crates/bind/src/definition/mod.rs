@@ -19,6 +19,7 @@ mod not_null_name;
 pub mod owned;
 mod partition;
 mod password;
+mod policy;
 mod range_type;
 mod repack;
 mod role;
@@ -348,12 +349,10 @@ impl Run<'_> {
             }
             Ddl::CreateRoutine { def, old, .. } => self.create_routine(def, old.as_ref()),
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
+            Ddl::Policy(policy) => self.put_policy(policy),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
-            Ddl::Reindex { indexes, .. } => {
-                self.reindex(indexes);
-                Ok(())
-            }
+            Ddl::Reindex { indexes, .. } => self.reindex(indexes),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }
@@ -375,6 +374,7 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => (builtin::class::TYPE, 0),
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
+            TargetKind::Policy => (builtin::class::POLICY, 0),
             TargetKind::Extension => (builtin::class::EXTENSION, 0),
             TargetKind::Language => (builtin::class::LANGUAGE, 0),
             TargetKind::BuiltIn(class) => (class, 0),

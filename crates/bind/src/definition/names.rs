@@ -4,10 +4,54 @@ use throng_types::Oid;
 
 use super::Run;
 use throng_catalog::object_name::object_name;
-use throng_catalog::{Catalog, RoutineKind};
+use throng_catalog::{Catalog, ConstraintDef, ConstraintKind, IndexDef, RoutineKind};
 use throng_types::lexical::quote_ident;
 
 impl Run<'_> {
+    /// CHECKs and indexes' terms are kept as text over names.
+    pub(super) fn rename_in_checks(
+        &mut self,
+        table: Oid,
+        names: (&str, &str),
+        columns: (&str, &str),
+    ) {
+        for index in self.catalog().indexes_of(table).to_vec() {
+            let mut terms = index.terms.clone();
+            for expr in &mut terms.exprs {
+                expr.text = rename_in_text(&expr.text, names, columns);
+            }
+            if let Some(predicate) = &mut terms.predicate {
+                *predicate = rename_in_text(predicate, names, columns);
+            }
+            if terms != index.terms {
+                self.edit.put(IndexDef {
+                    terms,
+                    ..(*index).clone()
+                });
+            }
+        }
+        for constraint in self.catalog().constraints_of(table).to_vec() {
+            let ConstraintKind::Check {
+                expr,
+                columns: used,
+            } = &constraint.kind
+            else {
+                continue;
+            };
+            let text = rename_in_text(expr, names, columns);
+            if text != *expr {
+                let kind = ConstraintKind::Check {
+                    expr: text,
+                    columns: used.clone(),
+                };
+                self.edit.put(ConstraintDef {
+                    kind,
+                    ..(*constraint).clone()
+                });
+            }
+        }
+    }
+
     /// A name of that pattern that no relation of the schema has: `…_idx`, `…_idx1`, ….
     pub(super) fn free_relation_name(
         &self,
@@ -71,6 +115,10 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
     if let Some(trigger) = catalog.trigger(oid) {
         let relation = describe(catalog, path, trigger.table);
         return super::trigger::described(&trigger.name, &relation);
+    }
+    if let Some(policy) = catalog.policy(oid) {
+        let table = describe(catalog, path, policy.table);
+        return super::policy::described(&policy.name, &table);
     }
     if let Some(schema) = catalog.schema(oid) {
         return format!("schema {}", quote_ident(&schema.name));

@@ -37,6 +37,7 @@ pub fn needs_of(catalog: &Catalog, role: Oid) -> usize {
         object if object.is_shared() => false,
         Object::Privileges(def) => names(&def.items, role),
         Object::DefaultPrivileges(def) => def.role == role || names(&def.items, role),
+        Object::Policy(def) => def.roles.contains(&role),
         object => owner_and_kind(object).is_some_and(|(owner, _)| owner == role),
     };
     catalog.objects().filter(needs).count()
@@ -124,6 +125,11 @@ impl Run<'_> {
                 lines.push((def.oid, format!("owner of {of}")));
             } else if names(&def.items, role) {
                 lines.push((def.oid, format!("privileges for {of}")));
+            }
+        }
+        for def in catalog.policies() {
+            if def.roles.contains(&role) {
+                lines.push((def.oid, format!("target of {}", self.describe(def.oid))));
             }
         }
         for def in catalog.memberships() {
@@ -223,6 +229,7 @@ impl Run<'_> {
         for role in roles {
             self.not_the_systems(*role, "drop")?;
             self.forget_grants(*role)?;
+            self.forget_policy_role(*role);
             targets.extend(
                 self.owned_by(*role)
                     .into_iter()

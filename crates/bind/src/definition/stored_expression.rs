@@ -5,6 +5,7 @@
 //! | defaults, generated columns, partition keys, values of rows from before a column | tables |
 //! | bounds | partitions |
 //! | CHECKs, conditions, expressions | constraints, triggers, indexes |
+//! | USING, WITH CHECK | policies, see `policy` |
 //! | defaults, CHECKs | domains |
 //! | arguments' defaults, bodies that were read when they were made | routines |
 //!
@@ -27,7 +28,7 @@ use throng_catalog::{
 /// What something was called and is called now, and the schema that it was moved to.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
-    from: &'a str,
+    pub from: &'a str,
     to: &'a str,
     moved_to: Option<&'a str>,
 }
@@ -71,6 +72,7 @@ impl Run<'_> {
             to: &to,
             moved_to: moved_to.as_deref(),
         };
+        self.rewrite_policies(before, names)?;
         match target.kind {
             TargetKind::Column(_) | TargetKind::ViewColumn(_) | TargetKind::Constraint => {
                 self.rewrite_routines(before, &after, names)
@@ -90,6 +92,7 @@ impl Run<'_> {
             to,
             moved_to: None,
         };
+        self.rewrite_policies(before, names)?;
         self.rewrite_naming(before, names)?;
         let after = self.catalog().clone();
         self.rewrite_values(before, &after, names)

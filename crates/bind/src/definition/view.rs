@@ -124,8 +124,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// After a table has got columns or lost some: what a view says of its columns may mean others
-    /// now.
+    /// After a table has got columns or lost some: what a view or a policy says of its columns may
+    /// mean others now.
     pub(super) fn views_see_columns(
         &mut self,
         before: &Catalog,
@@ -141,6 +141,7 @@ impl Run<'_> {
         if !actions.iter().any(changes) || self.catalog().table(table).is_none() {
             return Ok(());
         }
+        self.policies_see_columns(before, table)?;
         let kind = TargetKind::Column(0);
         let mut views = self.views_naming(Target { kind, oid: table });
         views.retain(|view| before.rule_of(*view).is_some());
@@ -192,6 +193,20 @@ impl Run<'_> {
             .filter(|view| view.uses.iter().any(|u| inside(u.object)))
             .map(|view| view.oid)
             .collect()
+    }
+
+    /// 0A000 for another type of a column that a view names.
+    pub(super) fn views_keep_type(&self, relation: Oid, attnum: u16) -> Result<()> {
+        let Some(view) = self.views_over_column(relation, attnum).into_iter().next() else {
+            return Ok(());
+        };
+        let message = "cannot alter type of a column used by a view or rule";
+        let detail = format!(
+            "rule _RETURN on {} depends on column \"{}\"",
+            self.describe(view),
+            self.table(relation)?.column(attnum).name
+        );
+        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(detail))
     }
 
     /// The views that name a column of a relation.

@@ -113,7 +113,18 @@ pub fn body(
 
 /// An expression over a table's row, whose entry is `rel`; columns by their names alone.
 pub fn row_expr(expr: &Expr, table: &TableDef, rel: RelId, style: &Style<'_>) -> String {
-    over_rows(expr, table, &[(rel, &table.name)], style)
+    over_rows(expr, &[], table, &[(rel, &table.name)], style)
+}
+
+/// As [`row_expr`], of what may have queries in it, which the WITH queries are of.
+pub fn policy_condition(
+    expr: &Expr,
+    ctes: &[Cte],
+    table: &TableDef,
+    rel: RelId,
+    style: &Style<'_>,
+) -> String {
+    over_rows(expr, ctes, table, &[(rel, &table.name)], style)
 }
 
 /// A trigger's condition over the rows that were and are, by the names of their entries.
@@ -123,10 +134,16 @@ pub fn trigger_condition(
     rows: [(RelId, &str); 2],
     style: &Style<'_>,
 ) -> String {
-    over_rows(expr, table, &rows, style)
+    over_rows(expr, &[], table, &rows, style)
 }
 
-fn over_rows(expr: &Expr, table: &TableDef, rows: &[(RelId, &str)], style: &Style<'_>) -> String {
+fn over_rows(
+    expr: &Expr,
+    ctes: &[Cte],
+    table: &TableDef,
+    rows: &[(RelId, &str)],
+    style: &Style<'_>,
+) -> String {
     let named = rows.iter().map(|(rel, name)| Named {
         rel: *rel,
         name: (*name).to_owned(),
@@ -137,7 +154,7 @@ fn over_rows(expr: &Expr, table: &TableDef, rows: &[(RelId, &str)], style: &Styl
     let named: Vec<Named> = named.collect();
     let mut writer = Writer {
         style,
-        ctes: &[],
+        ctes,
         out: String::new(),
         indent: 0,
         scopes: vec![Scope {

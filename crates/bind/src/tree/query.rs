@@ -238,6 +238,9 @@ pub struct BoundQuery {
     pub rel_count: u32,
     /// The views whose queries became part of it.
     pub views: Vec<Oid>,
+    /// What a row of a table's entry must meet before anything else that could tell of it looks at
+    /// it: row security, then conditions of views with `security_barrier`.
+    pub security: Vec<(RelId, Vec<Expr>)>,
 }
 
 /// A WITH query.
@@ -323,7 +326,7 @@ pub struct Insert {
 /// A condition that a new row must not break.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The constraint's name, or the view's.
+    /// The constraint's name, or the view's; of a policy what is said of a row that it refuses.
     pub name: String,
     pub expr: Expr,
     pub of: CheckOf,
@@ -337,6 +340,15 @@ pub enum CheckOf {
     NotNull(u16),
     /// A view WITH CHECK OPTION.
     View,
+    /// Row security, where a row comes about so: it must hold, and not only be unknown.
+    Policy(Arrival),
+}
+
+/// How a new row came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    Inserted,
+    Updated,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -354,6 +366,8 @@ pub enum ConflictAction {
         excluded: RelId,
         set: Vec<(u16, Expr)>,
         filter: Option<Expr>,
+        /// What row security asks of the row that is there: 42501 where it does not hold.
+        guards: Vec<Check>,
     },
 }
 
@@ -427,6 +441,8 @@ pub struct MergeAction {
     pub of: MergeMatch,
     pub condition: Option<Expr>,
     pub write: MergeWrite,
+    /// What row security asks of the target's row that is there.
+    pub guards: Vec<Check>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -446,6 +462,7 @@ impl Merge {
         self.visible.iter().for_each(&mut *f);
         for action in &self.actions {
             action.condition.iter().for_each(&mut *f);
+            action.guards.iter().for_each(|c| f(&c.expr));
             match &action.write {
                 MergeWrite::Insert(values) => values.iter().for_each(&mut *f),
                 MergeWrite::Update(set) => set.iter().for_each(|(_, e)| f(e)),
@@ -734,10 +751,15 @@ impl QueryKind {
                 insert.generated.iter().for_each(|(_, e)| expr(e));
                 insert.checks.iter().for_each(|c| expr(&c.expr));
                 insert.returning.iter().for_each(|t| expr(&t.expr));
-                if let Some(ConflictAction::Update { set, filter, .. }) =
-                    insert.on_conflict.as_ref().map(|c| &c.action)
+                if let Some(ConflictAction::Update {
+                    set,
+                    filter,
+                    guards,
+                    ..
+                }) = insert.on_conflict.as_ref().map(|c| &c.action)
                 {
                     set.iter().for_each(|(_, e)| expr(e));
+                    guards.iter().for_each(|c| expr(&c.expr));
                     filter.iter().for_each(expr);
                 }
                 insert.source.for_each_var(f);

@@ -433,6 +433,7 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         }
     }
     super::trigger::dependencies(catalog, &mut rows);
+    super::policy::dependencies(catalog, &mut rows);
     for sequence in catalog.sequences() {
         let own = relation(sequence.oid, 0);
         rows.push(dependency(

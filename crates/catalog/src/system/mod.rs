@@ -21,6 +21,7 @@ pub mod named;
 pub mod operator_class;
 mod part;
 pub mod partition;
+mod policy;
 mod range;
 mod relation;
 mod replication;
@@ -46,7 +47,7 @@ use foldhash::fast::FixedState;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Lsn, Oid, Result, SqlType};
 
-use super::{Catalog, IndexDef, ViewDef, builtin};
+use super::{Catalog, IndexDef, PolicyCondition, TableDef, ViewDef, builtin};
 pub use domain::shown_check;
 pub use part::{Key, Left};
 pub use waiting::{HolderInfo, StallInfo, StructureInfo, WaitInfo, WaitingInfo};
@@ -165,6 +166,10 @@ pub trait SystemState {
     fn view_definition(&self, view: &ViewDef) -> Option<String>;
     /// An index as the session would write it; none where that is as it is kept.
     fn index_as_seen(&self, index: &IndexDef) -> Option<IndexDef>;
+    /// A policy's condition as the session would write it.
+    fn policy_text(&self, _table: &Arc<TableDef>, condition: &PolicyCondition) -> String {
+        condition.text.clone()
+    }
     /// Which of a view's columns can be written to; none where no row of it can.
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool>;
 }

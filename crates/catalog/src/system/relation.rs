@@ -276,8 +276,6 @@ fn sequence_class<'a>(catalog: &Catalog, sequence: &'a SequenceDef) -> Class<'a>
 }
 
 fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
-    let schema = catalog.schema(view.schema);
-    let temporary = schema.is_some_and(|s| s.name.starts_with(TEMPORARY_PREFIX));
     Class {
         oid: view.oid,
         name: &view.name,
@@ -287,11 +285,7 @@ fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
         file: 0,
         kind: b'v',
         populated: true,
-        persistence: if temporary {
-            b't'
-        } else {
-            persistence_in(catalog, view.schema)
-        },
+        persistence: persistence_in(catalog, view.schema),
         size: (0, -1.0),
         columns: view.columns.len(),
         has_index: false,
@@ -342,6 +336,8 @@ static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
 
 /// Where a row of `pg_class` has `relfrozenxid`; `relminmxid` follows.
 const FROZEN_XID: usize = 29;
+/// Where it has `relrowsecurity`; `relforcerowsecurity` follows.
+const ROW_SECURITY: usize = 23;
 
 fn built_in_classes(catalog: &Catalog) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
@@ -362,6 +358,8 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let oldest = state.oldest_xid() as u32;
     rows.extend(catalog.tables().iter().map(|t| {
         let mut row = table_class(catalog, t, state).row();
+        row[ROW_SECURITY] = t.row_security.enabled.into();
+        row[ROW_SECURITY + 1] = t.row_security.forced.into();
         if !t.is_partitioned() {
             row[FROZEN_XID] = Datum::Oid(oldest);
             // Multixacts: the first is still to come.

@@ -11,6 +11,7 @@ use throng_types::{Array, Datum, Oid, oid};
 
 use super::{Rows, SystemState, extension, operator_class, row, types, user_routine};
 use crate::{Catalog, builtin};
+use throng_values::func::leakproof::is_leakproof;
 use throng_values::func::{
     AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
     WindowFunction, datetime::make,
@@ -124,7 +125,7 @@ impl Procedure {
             Oid::NONE,
             Datum::Char(self.kind),
             false,
-            false,
+            is_leakproof(self.oid),
             self.strict,
             self.returns_set,
             Datum::Char(volatility),

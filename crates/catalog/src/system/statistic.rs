@@ -68,10 +68,11 @@ pub(super) fn pg_stats(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let reader = state.current_user();
     let readable = |table: &TableDef, attnum: u16| {
         let relation = catalog.relation(table.oid);
-        relation.is_some_and(|r: Relation| {
-            catalog.relation_rights(reader, &r, right::SELECT) != 0
-                || catalog.column_rights(reader, &r, attnum, right::SELECT) != 0
-        })
+        !catalog.has_row_security(table, reader)
+            && relation.is_some_and(|r: Relation| {
+                catalog.relation_rights(reader, &r, right::SELECT) != 0
+                    || catalog.column_rights(reader, &r, attnum, right::SELECT) != 0
+            })
     };
     analyzed(catalog)
         .filter(|one| readable(one.table, one.attnum))

@@ -151,6 +151,7 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         detaching: None,
         materialized: None,
         keys_off: vec![],
+        row_security: Default::default(),
         array_name: None,
         replica_identity: crate::ReplicaIdentity::Default,
     }

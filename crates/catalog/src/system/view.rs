@@ -52,7 +52,7 @@ pub(super) fn pg_tables(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             references
                 || !catalog.referencing(t.oid).is_empty()
                 || !catalog.triggers_of(t.oid).is_empty(),
-            false,
+            t.row_security.enabled,
         ]
     });
     system.chain(tables).collect()

@@ -16,9 +16,18 @@ use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};
 use crate::offload::{self, Callee, Site};
 
-/// Whether a condition is true of a row: NULL is not true.
+/// Whether a condition is true of a row: NULL is not true. Parts behind one that is not true are not
+/// asked: they must not see rows that row security hides.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
-    Ok(eval(condition, row, cx)?.is_true())
+    let Expr::And(parts) = condition else {
+        return Ok(eval(condition, row, cx)?.is_true());
+    };
+    for part in parts {
+        if !holds(part, row, cx)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Gives out a row that an operator has made, where it meets the operator's filter; `made` is false
@@ -408,7 +417,7 @@ fn null_test(value: &Datum, null: bool) -> bool {
 
 fn branches(whens: &[(Expr, Expr)], default: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     for (when, then) in whens {
-        if holds(when, row, cx)? {
+        if eval(when, row, cx)?.is_true() {
             return eval(then, row, cx);
         }
     }

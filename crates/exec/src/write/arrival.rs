@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use throng_bind::query::Arrival;
 use throng_bind::route::Routing;
 use throng_catalog::{TableDef, fires};
 use throng_plan::InsertNode;
@@ -80,7 +81,14 @@ impl Arrivals<'_> {
             {
                 return Ok(false);
             }
-            complete(execution, cx, target.def(), RowOf::Statement, row).await?;
+            complete(
+                execution,
+                cx,
+                target.def(),
+                (RowOf::Statement, Arrival::Inserted),
+                row,
+            )
+            .await?;
             return Ok(true);
         };
         let at = *at;
@@ -92,7 +100,14 @@ impl Arrivals<'_> {
             must_take(&leaf.table, own, cx.env.catalog, cx).await?;
             *row = leaf.row_of_top(own, row.len());
         }
-        complete(execution, cx, &leaf.table, RowOf::Leaf(at), own).await?;
+        complete(
+            execution,
+            cx,
+            &leaf.table,
+            (RowOf::Leaf(at), Arrival::Inserted),
+            own,
+        )
+        .await?;
         leaf.give_computed(own, row);
         Ok(true)
     }

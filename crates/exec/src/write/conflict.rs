@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use throng_access::RowLockMode;
 use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
+use throng_bind::query::Arrival;
 use throng_bind::route::{Leaf, Routing};
 use throng_buffer::retry;
 use throng_catalog::fires;
@@ -33,7 +34,9 @@ use super::modify::read_row;
 use super::partition::{WriteTarget, leaf_or_error, place_of};
 use super::row::{conflict_with, enter_unless, is_unique_for};
 use super::trigger::{self, Named, Updated};
-use super::{Context, RowOf, Target, check_views, complete, evaluate, store_row, store_update};
+use super::{
+    Context, RowOf, Target, check_views, complete, evaluate, policy, store_row, store_update,
+};
 use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::eval::{eval, holds};
@@ -131,6 +134,7 @@ impl Upsert<'_> {
         let Some(mut new) = set_over(execution, cx, &old_top, &both).await? else {
             return Ok(Some(Settled::KeptOut));
         };
+        policy::check_in_the_way(execution, cx, &both).await?;
         let columns: Option<Vec<u16>> = match (&target.triggers, leaf) {
             (Some(_), Some(_)) => Some(
                 (1..=width as u16)
@@ -152,7 +156,14 @@ impl Upsert<'_> {
                 {
                     return Ok(Some(Settled::KeptOut));
                 }
-                complete(execution, cx, target.def(), RowOf::Statement, &mut new).await?;
+                complete(
+                    execution,
+                    cx,
+                    target.def(),
+                    (RowOf::Statement, Arrival::Updated),
+                    &mut new,
+                )
+                .await?;
             }
             Some((routing, at, leaf)) => {
                 if let Some(triggers) = triggers {
@@ -164,7 +175,14 @@ impl Upsert<'_> {
                 }
                 stays(execution, (routing, at), &new, cx).await?;
                 let own = own.insert(leaf.row(&new));
-                complete(execution, cx, &leaf.table, RowOf::Leaf(at), own).await?;
+                complete(
+                    execution,
+                    cx,
+                    &leaf.table,
+                    (RowOf::Leaf(at), Arrival::Updated),
+                    own,
+                )
+                .await?;
                 leaf.give_computed(own, &mut new);
             }
         }

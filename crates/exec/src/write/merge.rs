@@ -27,7 +27,7 @@ use super::foreign::ForeignKeys;
 use super::modify::{Existing, ModifyTable, Stored, read_row};
 use super::partition::{WriteTarget, WriteTargets};
 use super::trigger::{Triggers, changed_by_function};
-use super::{Context, evaluate, give, insert_row};
+use super::{Context, evaluate, give, insert_row, policy};
 use crate::drive::{Returning, next};
 use crate::run::build::Execution;
 use crate::run::eval::{eval, holds};
@@ -170,6 +170,7 @@ impl<'a> Merging<'a, '_> {
             let Some(place) = self.chosen(execution, of, input).await? else {
                 return Ok(met);
             };
+            policy::check_merged(execution, self.cx, place, input).await?;
             let outcome = match &node.actions[place].write {
                 MergeWrite::Update(_) => {
                     let changed = self.change(execution, place, found, input, &mut turn);

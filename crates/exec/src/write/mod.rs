@@ -20,6 +20,7 @@ mod merge;
 mod modify;
 pub mod partition;
 mod period;
+mod policy;
 mod referential_action;
 pub mod row;
 pub mod trigger;
@@ -29,8 +30,7 @@ use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
 use throng_bind::expr::Expr;
-use throng_bind::query::CheckExpr;
-use throng_bind::query::CheckOf;
+use throng_bind::query::{Arrival, CheckExpr, CheckOf};
 use throng_bind::route::Leaf;
 use throng_buffer::{Patience, retry};
 use throng_catalog::{ConstraintDef, TableDef};
@@ -333,13 +333,13 @@ impl RowOf {
     }
 }
 
-/// Completes a row with what is computed from it; 23502 and 23514 where it is not what a row must
-/// be before it is stored.
+/// Completes a row with what is computed from it; 42501, 23502 and 23514 where it is not what a row
+/// must be before it is stored.
 async fn complete(
     execution: &mut Execution,
     cx: &Context<'_>,
     def: &TableDef,
-    of: RowOf,
+    (of, arrival): (RowOf, Arrival),
     row: &mut [Datum],
 ) -> Result<()> {
     let computed = evaluate(execution, cx, |plan, cx| {
@@ -350,6 +350,7 @@ async fn complete(
     for (attnum, value) in computed.await? {
         row[usize::from(attnum) - 1] = value;
     }
+    policy::check(execution, cx, (of, arrival), row).await?;
     row::check_not_null(def, row, cx.env)?;
     check(execution, cx, def, of, row, false).await
 }
@@ -378,7 +379,8 @@ async fn check(
         let first_view = checks.iter().position(|check| check.of == CheckOf::View);
         let (own, views) = checks.split_at(first_view.unwrap_or(checks.len()));
         let checks = if of_views { views } else { own };
-        for check in checks {
+        let asked = |c: &&CheckExpr| !matches!(c.of, CheckOf::Policy(_));
+        for check in checks.iter().filter(asked) {
             // A check that is NULL is satisfied.
             if eval(&check.expr, row, cx)? == Datum::Bool(false) {
                 return Ok(Some((check.of, check.name.clone())));

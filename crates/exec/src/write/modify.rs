@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use throng_bind::expr::RelId;
+use throng_bind::query::Arrival;
 use throng_bind::route::Routing;
 use throng_buffer::retry;
 use throng_catalog::{TableDef, fires};
@@ -427,7 +428,14 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
             if of.routing.is_some() {
                 must_fit(execution, cx, of.table, &own).await?;
             }
-            complete(execution, cx, of.table, RowOf::Statement, &mut own).await?;
+            complete(
+                execution,
+                cx,
+                of.table,
+                (RowOf::Statement, Arrival::Updated),
+                &mut own,
+            )
+            .await?;
             return self.replace(execution, row, old, own, None, turn).await;
         };
         let mut top = top_row(member, &own, of.table.columns.len());
@@ -443,7 +451,7 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
             execution,
             cx,
             &member.leaf.table,
-            RowOf::Member(at),
+            (RowOf::Member(at), Arrival::Updated),
             &mut own,
         )
         .await?;
@@ -527,7 +535,14 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
             must_take(&next.table, &moved, cx.env.catalog, cx).await?;
             top = next.row_of_top(&moved, of.table.columns.len());
         }
-        complete(execution, cx, &next.table, RowOf::Leaf(leaf), &mut moved).await?;
+        complete(
+            execution,
+            cx,
+            &next.table,
+            (RowOf::Leaf(leaf), Arrival::Updated),
+            &mut moved,
+        )
+        .await?;
         next.give_computed(&moved, &mut top);
         let taken_out = source.table.rows().take_out(cx.txn, at, turn).await?;
         if let Err(instead) = taken_out.done() {

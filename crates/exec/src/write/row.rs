@@ -36,10 +36,17 @@ fn value_text(value: &Datum, ty: SqlType, ctx: &EvalContext<'_>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The columns that the role may read, by place; None: all of them.
+/// The columns that the role may read of a row, by place; None: all of them. Of a table whose rows
+/// policies may hide from it, none.
 fn readable(def: &TableDef, env: Env<'_>) -> Option<Vec<usize>> {
     let role = env.system.current_user();
     let relation = env.catalog.relation(def.oid)?;
+    let above = env.catalog.ancestors(def).into_iter();
+    let mut above = above.filter_map(|oid| env.catalog.table(oid));
+    let hides = |table: &TableDef| env.catalog.has_row_security(table, role);
+    if hides(def) || above.any(|table| hides(table)) {
+        return Some(Vec::new());
+    }
     if env.catalog.relation_rights(role, &relation, right::SELECT) != 0 {
         return None;
     }
@@ -141,7 +148,13 @@ pub fn violation(def: &TableDef, of: CheckOf, name: &str, row: &[Datum], env: En
         CheckOf::Constraint => check_violation(def, name, row, env),
         CheckOf::NotNull(_) => not_null_violation(def, name, row, env),
         CheckOf::View => view_violation(def, name, row, env),
+        CheckOf::Policy(_) => refused(name),
     }
+}
+
+/// 42501: row security says so.
+pub fn refused(message: &str) -> Error {
+    Error::new(state::INSUFFICIENT_PRIVILEGE, message.to_owned())
 }
 
 /// 23514.

@@ -7,6 +7,7 @@ mod copy;
 mod json;
 mod made;
 mod maintain;
+mod policy;
 mod trigger;
 
 pub use absent::*;
@@ -16,6 +17,7 @@ pub use copy::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
+pub use policy::*;
 pub use trigger::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
@@ -696,11 +698,7 @@ pub enum Statement {
         roles: Vec<String>,
         cascade: bool,
     },
-    RefreshMaterialized {
-        name: Name,
-        concurrently: bool,
-        with_data: bool,
-    },
+    RefreshMaterialized(Refresh),
     Copy(Box<Copy>),
     Set {
         name: String,
@@ -789,6 +787,7 @@ pub enum Statement {
     },
     Unlisten(Option<String>),
     Trigger(Box<TriggerStatement>),
+    Policy(Box<PolicyStatement>),
     /// Understood, not done: what to call it.
     SecurityLabel(Option<String>),
     Unsupported(&'static str),

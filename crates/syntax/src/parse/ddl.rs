@@ -86,7 +86,7 @@ impl Parser<'_> {
             "publication" => Ok(self.skip_unsupported("CREATE PUBLICATION")),
             "subscription" => Ok(self.skip_unsupported("CREATE SUBSCRIPTION")),
             "rule" => Ok(self.skip_unsupported("CREATE RULE")),
-            "policy" => Ok(self.skip_unsupported("CREATE POLICY")),
+            "policy" => self.create_policy(),
             "statistics" => Ok(self.skip_unsupported("CREATE STATISTICS")),
             "aggregate" => Ok(self.skip_unsupported("CREATE AGGREGATE")),
             "operator" => Ok(self.skip_unsupported("CREATE OPERATOR")),
@@ -492,6 +492,7 @@ impl Parser<'_> {
             "view" => self.alter_view(),
             "function" | "procedure" | "routine" => self.alter_routine(&word),
             "trigger" => self.alter_trigger(),
+            "policy" => self.alter_policy(),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
             "domain" => self.alter_domain(),
@@ -501,7 +502,7 @@ impl Parser<'_> {
             }
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
             "materialized" => self.alter_materialized_view(),
-            "aggregate" | "operator" | "collation" | "policy" | "publication" | "subscription"
+            "aggregate" | "operator" | "collation" | "publication" | "subscription"
             | "tablespace" | "rule" | "statistics" | "server" | "foreign" | "language"
             | "event" | "text" | "conversion" | "large" => Ok(self.skip_unsupported("this ALTER")),
             _ => Err(self.unexpected()),
@@ -656,10 +657,12 @@ impl Parser<'_> {
             "function" | "procedure" | "routine" => return self.drop_routine(&word),
             "owned" => return self.drop_owned(),
             "trigger" => return self.drop_trigger(),
-            "rule" | "policy" | "operator" | "cast" | "publication" | "subscription"
-            | "tablespace" | "collation" | "statistics" | "server" | "foreign" | "language"
-            | "procedural" | "event" | "text" | "conversion" | "transform" | "access"
-            | "aggregate" => return self.drop_absent(&word),
+            "policy" => return self.drop_policy(),
+            "rule" | "operator" | "cast" | "publication" | "subscription" | "tablespace"
+            | "collation" | "statistics" | "server" | "foreign" | "language" | "procedural"
+            | "event" | "text" | "conversion" | "transform" | "access" | "aggregate" => {
+                return self.drop_absent(&word);
+            }
             _ => {
                 self.at -= 1;
                 return Err(self.unexpected());
@@ -723,6 +726,7 @@ impl Parser<'_> {
             "function" | "procedure" | "routine" => return self.comment_on_routine(&word),
             "domain" => ObjectKind::Domain,
             "trigger" => return self.comment_on_trigger(),
+            "policy" => return self.comment_on_policy(),
             "extension" => ObjectKind::Other("extension"),
             "language" => ObjectKind::Other("language"),
             "procedural" if self.is_at(1, "language") => {

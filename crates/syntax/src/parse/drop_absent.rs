@@ -16,7 +16,6 @@ impl Parser<'_> {
         let if_exists = self.if_exists();
         let one = [
             "RULE",
-            "POLICY",
             "OPERATOR CLASS",
             "OPERATOR FAMILY",
             "CAST",
@@ -77,7 +76,6 @@ impl Parser<'_> {
             "language" => "LANGUAGE",
             "tablespace" => "TABLESPACE",
             "rule" => "RULE",
-            "policy" => "POLICY",
             "cast" => "CAST",
             "aggregate" => "AGGREGATE",
             "procedural" if self.word("language") => "LANGUAGE",
@@ -101,7 +99,7 @@ impl Parser<'_> {
 
     fn absent_object(&mut self, kind: &str) -> Result<AbsentObject> {
         Ok(match kind {
-            "RULE" | "POLICY" => {
+            "RULE" => {
                 let name = self.name()?;
                 self.keyword("on")?;
                 let relation = self.any_name()?;

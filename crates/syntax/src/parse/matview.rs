@@ -51,11 +51,11 @@ impl Parser<'_> {
         let concurrently = self.word("concurrently");
         let name = self.any_name()?;
         let with_data = self.with_data();
-        Ok(Statement::RefreshMaterialized {
+        Ok(Statement::RefreshMaterialized(Refresh {
             name,
             concurrently,
             with_data,
-        })
+        }))
     }
 
     /// From MATERIALIZED on.

@@ -29,6 +29,7 @@ mod maintain;
 mod matview;
 mod merge;
 pub mod partition;
+mod policy;
 mod query;
 mod recursion;
 mod routine;

@@ -675,9 +675,7 @@ impl Parser<'_> {
             return Err(self.unexpected());
         };
         self.advance();
-        if (word == "enable" || word == "disable")
-            && let Some(action) = self.enable_trigger(word == "enable")?
-        {
+        if let Some(action) = self.switched(&word)? {
             return Ok(action);
         }
         match word.as_str() {

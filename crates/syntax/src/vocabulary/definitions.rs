@@ -204,3 +204,35 @@ pub enum SettingsOf<R> {
     /// Those of a database.
     Database,
 }
+
+/// What a row security policy is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PolicyCommand {
+    All,
+    Select,
+    Insert,
+    Update,
+    Delete,
+}
+
+impl PolicyCommand {
+    /// As `pg_policy.polcmd` has it.
+    pub fn letter(self) -> u8 {
+        match self {
+            PolicyCommand::All => b'*',
+            PolicyCommand::Select => b'r',
+            PolicyCommand::Insert => b'a',
+            PolicyCommand::Update => b'w',
+            PolicyCommand::Delete => b'd',
+        }
+    }
+    pub fn keyword(self) -> &'static str {
+        match self {
+            PolicyCommand::All => "ALL",
+            PolicyCommand::Select => "SELECT",
+            PolicyCommand::Insert => "INSERT",
+            PolicyCommand::Update => "UPDATE",
+            PolicyCommand::Delete => "DELETE",
+        }
+    }
+}

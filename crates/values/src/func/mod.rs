@@ -16,6 +16,7 @@ pub mod enums;
 mod form;
 pub mod json;
 pub mod jsonpath;
+pub mod leakproof;
 mod misc;
 pub mod named;
 pub mod number;

@@ -181,7 +181,7 @@ registry! {
     MaxWalSize "max_wal_size" int(32, MAX, Unit::Megabytes), "1024", Sighup; "Write-Ahead Log / Checkpoints", "Sets the WAL size that triggers a checkpoint."
     Port "port" int(0, 65_535, Unit::None), "5433", Postmaster; "Connections and Authentication / Connection Settings", "Sets the TCP port the server listens on. (told; the server's --listen decides)"
     QuoteAllIdentifiers "quote_all_identifiers" Kind::Enum(&["off"]), "off", User; "Version and Platform Compatibility", "Quotes all identifiers when definitions are written as SQL. (told)"
-    RowSecurity "row_security" Kind::Enum(&["on", "off"]), "on", User; "Client Connection Defaults / Statement Behavior", "Enables row security. (told; there are no policies)"
+    RowSecurity "row_security" BOOL, "on", User; "Client Connection Defaults / Statement Behavior", "Enables row security."
     PasswordEncryption "password_encryption" Kind::Enum(&["md5", "scram-sha-256"]), "scram-sha-256", User; "Connections and Authentication / Authentication", "Chooses the algorithm for encrypting passwords. (md5 is refused when a password comes)"
     ScramIterations "scram_iterations" int(1, 1_000_000, Unit::None), "4096", User, report; "Connections and Authentication / Authentication", "Sets the iteration count for SCRAM secret generation."
     SearchPath "search_path" Kind::Text(super::value::search_path), "\"$user\", public", User, report; "Client Connection Defaults / Statement Behavior", "Sets the schema search order for names that are not schema-qualified."

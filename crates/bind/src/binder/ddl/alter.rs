@@ -104,9 +104,8 @@ impl Binder<'_> {
             b.target_column(&draft.table, name, 0).map_err(no_position)
         };
         match action {
-            AlterAction::EnableTrigger(change) => {
-                let change = self.enabled_triggers(&draft.table, change)?;
-                out.push(AlterTable::EnableTriggers(change));
+            AlterAction::EnableTrigger(_) | AlterAction::RowSecurity(_) => {
+                out.extend(self.switched(action, &mut draft.table)?);
             }
             AlterAction::AddColumn {
                 column,

@@ -91,6 +91,7 @@ pub(in crate::binder) fn action_name(action: &AlterAction) -> &'static str {
             (_, Triggers::All) => "ENABLE TRIGGER ALL",
             (_, Triggers::User) => "ENABLE TRIGGER USER",
         },
+        AlterAction::RowSecurity(change) => change.name(),
         AlterAction::SetOptions(_) => "SET",
         AlterAction::ResetOptions(_) => "RESET",
         AlterAction::SetLogged(true) => "SET LOGGED",

@@ -167,7 +167,6 @@ fn tag_of(kind: &str) -> &'static str {
         "LANGUAGE" => "DROP LANGUAGE",
         "TABLESPACE" => "DROP TABLESPACE",
         "RULE" => "DROP RULE",
-        "POLICY" => "DROP POLICY",
         "CAST" => "DROP CAST",
         "AGGREGATE" => "DROP AGGREGATE",
         "ACCESS METHOD" => "DROP ACCESS METHOD",

@@ -127,12 +127,12 @@ impl Binder<'_> {
         })
     }
 
-    pub(in crate::binder) fn refresh(
-        &mut self,
-        name: &ast::Name,
-        concurrently: bool,
-        with_data: bool,
-    ) -> Result<Ddl> {
+    pub(in crate::binder) fn refresh(&mut self, refresh: &ast::Refresh) -> Result<Ddl> {
+        let ast::Refresh {
+            ref name,
+            concurrently,
+            with_data,
+        } = *refresh;
         let relation = self.relation(name).map_err(no_position)?;
         let Relation::Table(table) = &relation else {
             let message = format!("\"{}\" is not a table or materialized view", name.last());

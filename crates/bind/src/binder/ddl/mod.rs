@@ -22,6 +22,7 @@ pub(super) mod matview;
 pub(super) mod object;
 pub(super) mod options;
 pub(super) mod partition;
+pub(super) mod policy;
 pub(super) mod privilege;
 mod range_type;
 pub(super) mod reindex;
@@ -99,11 +100,7 @@ impl Binder<'_> {
                 self.rename_view_column((*kind, table), column, to)?
             }
             S::CreateView(create) => self.create_view(create)?,
-            S::RefreshMaterialized {
-                name,
-                concurrently,
-                with_data,
-            } => self.refresh(name, *concurrently, *with_data)?,
+            S::RefreshMaterialized(refresh) => self.refresh(refresh)?,
             S::RenameColumn {
                 kind,
                 table,

@@ -57,6 +57,15 @@ pub(in crate::binder) struct Link {
     columns: Vec<Option<u16>>,
 }
 
+/// The table that is written to at last, and as which role.
+pub(in crate::binder) fn table_and_reader(links: &[Link]) -> Option<(&Arc<TableDef>, Oid)> {
+    let link = links.last()?;
+    match &link.relation {
+        Relation::Table(table) => Some((table, link.user)),
+        _ => None,
+    }
+}
+
 fn denied(relation: &Relation) -> Error {
     let message = format!(
         "permission denied for {} {}",
@@ -369,6 +378,9 @@ impl Binder<'_> {
         };
         source.walk(true, &mut note);
         all.into_iter().for_each(|e| e.walk(true, &mut note));
+        for (rel, column) in &self.policy_reads {
+            reads.entry(*rel).or_default().insert(*column);
+        }
         for access in &mut self.accesses[place..] {
             if let Columns::Read { rels, always } = &access.columns {
                 let read = rels.iter().filter_map(|rel| reads.get(rel)).flatten();
@@ -398,6 +410,7 @@ impl Binder<'_> {
     /// Whether what was noted is allowed, now that all of the statement is known.
     pub(in crate::binder) fn check_accesses(&mut self, query: Option<&BoundQuery>) -> Result<()> {
         let accesses = std::mem::take(&mut self.accesses);
+        let policy_reads = std::mem::take(&mut self.policy_reads);
         if accesses.is_empty() || self.definition {
             return Ok(());
         }
@@ -418,6 +431,9 @@ impl Binder<'_> {
                         .for_each(|q| q.walk(true, &mut note)),
                 }
             }
+        }
+        for (rel, column) in policy_reads {
+            reads.entry(rel).or_default().insert(column);
         }
         let catalog = self.catalog();
         accesses
@@ -479,9 +495,10 @@ impl Binder<'_> {
     }
 
     /// 42501 for a schema that the role may not look into. A view's inside was looked up by its
-    /// owner.
+    /// owner, a policy's by its table's.
     pub(in crate::binder) fn may_look_into(&self, schema: Oid) -> Result<()> {
-        let own = self.ctx.temporary_schema == Some(schema) || !self.views.is_empty();
+        let kept = !self.views.is_empty() || !self.policies_in_hand.is_empty();
+        let own = self.ctx.temporary_schema == Some(schema) || kept;
         if own || self.definition || self.catalog().may_look_into(self.user, schema) {
             return Ok(());
         }

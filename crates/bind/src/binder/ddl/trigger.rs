@@ -597,7 +597,11 @@ impl Binder<'_> {
     }
 
     /// The relation whose trigger is meant; None (and a notice) where it is missing and may be.
-    fn trigger_relation(&mut self, name: &ast::Name, may_miss: bool) -> Result<Option<Relation>> {
+    pub(super) fn trigger_relation(
+        &mut self,
+        name: &ast::Name,
+        may_miss: bool,
+    ) -> Result<Option<Relation>> {
         let missing_schema = name.schema().filter(|s| self.schema_named(s).is_none());
         let message = match missing_schema {
             Some(schema) => format!("schema \"{schema}\" does not exist"),

@@ -30,7 +30,7 @@ pub(in crate::binder) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
 
 /// Most range-table entries of a statement that reads views: views that each read two others grow
 /// by powers of two.
-const MAX_ENTRIES: u32 = 4096;
+pub(in crate::binder) const MAX_ENTRIES: u32 = 4096;
 
 /// How constants are written in a kept definition: such that they are read the same under any
 /// settings.
@@ -132,7 +132,9 @@ pub fn ctid_source(view: &Arc<ViewDef>, catalog: &Catalog, eval: EvalContext<'_>
         return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
     }
     let ctx = stored_context(catalog, eval);
-    let query = Binder::new(&ctx).view_rows(view)?;
+    let mut binder = Binder::new(&ctx);
+    binder.definition = true;
+    let query = binder.view_rows(view)?;
     let source = match &query.body {
         Body::Select(select) => select.targets.get(place).and_then(|target| {
             let Expr::Var(var) = &target.expr else {
@@ -168,15 +170,9 @@ pub(in crate::binder) fn stored_expr(
             ..ctx.eval
         },
     };
-    let mut uses = Uses::default();
-    bound.walk(false, &mut |part| uses.part(&part));
-    Ok((
-        deparse::expression(bound, &style),
-        uses.objects
-            .into_keys()
-            .map(|oid| relation_of(oid, ctx.catalog))
-            .collect(),
-    ))
+    let named = objects_of(bound).into_iter();
+    let named = named.map(|oid| relation_of(oid, ctx.catalog)).collect();
+    Ok((deparse::expression(bound, &style), named))
 }
 
 /// The users' objects that an expression names.
@@ -184,6 +180,13 @@ pub(in crate::binder) fn objects_of(expr: &Expr) -> Vec<Oid> {
     let mut uses = Uses::default();
     expr.walk(false, &mut |part| uses.part(&part));
     uses.objects.into_keys().collect()
+}
+
+/// What a query names, as definitions keep it.
+pub(in crate::binder) fn named_by(bound: &BoundQuery, catalog: &Catalog) -> Result<Vec<ViewUse>> {
+    let mut uses = Uses::default();
+    uses.statement(bound);
+    uses.found(catalog)
 }
 
 /// The users' objects that a statement names itself.
@@ -243,9 +246,7 @@ impl Binder<'_> {
         let columns = view_columns(ast, query)?;
         name_outputs(self, query, &columns);
         let (check, options) = view_options(ast)?;
-        let mut uses = Uses::default();
-        uses.statement(&bound);
-        let uses = uses.found(self.catalog())?;
+        let uses = named_by(&bound, self.catalog())?;
         let (schema, _) = self.view_place(ast, &uses)?;
         let text = self.stored_text(&bound)?;
         let old = self.replaced(ast, schema, &columns)?;
@@ -298,9 +299,7 @@ impl Binder<'_> {
         if let QueryKind::Select(query) = &mut bound.kind {
             name_outputs(self, query, columns);
         }
-        let mut uses = Uses::default();
-        uses.statement(&bound);
-        Ok((self.stored_text(&bound)?, uses.found(self.catalog())?))
+        Ok((self.stored_text(&bound)?, named_by(&bound, self.catalog())?))
     }
 
     fn view_query(&mut self, query: &ast::Query) -> Result<BoundQuery> {
@@ -670,9 +669,6 @@ pub(in crate::binder) fn set_view_option(name: &str, value: &str) -> Result<Opti
                     let message = format!("invalid value for boolean option \"{name}\": {value}");
                     Err(Error::new(state::INVALID_PARAMETER_VALUE, message))
                 }
-                Some(true) if name == "security_barrier" => {
-                    Err(Error::unsupported("a view's option security_barrier"))
-                }
                 Some(_) => Ok(None),
             }
         }
@@ -868,7 +864,7 @@ fn forget_names(query: &mut Query) {
 
 /// Takes away what may differ between a query and its text read again: the numbers of entries, what
 /// they are called, and whether a cast was written or came by itself, where that is the same.
-fn normalize(bound: &mut BoundQuery) {
+pub(in crate::binder) fn normalize(bound: &mut BoundQuery) {
     let mut given: HashMap<u32, u32> = HashMap::new();
     let mut number = |id: &mut RelId| {
         let next = given.len() as u32;

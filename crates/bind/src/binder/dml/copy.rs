@@ -115,6 +115,11 @@ impl Binder<'_> {
         let link = link.unwrap_or_else(|| self.target_link(&table));
         self.writes(&[link], right::INSERT, &listed);
         self.check_accesses(None)?;
+        if self.is_secured(&table)? {
+            let message = "COPY FROM not supported with row-level security";
+            let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+            return Err(error.hint("Use INSERT statements instead."));
+        }
         let mut defaults = Vec::with_capacity(table.columns.len());
         for (i, column) in table.columns.iter().enumerate() {
             let computed = column.dropped || column.generated.is_some();

@@ -141,6 +141,12 @@ pub(in crate::binder) fn kept_text(
 }
 
 impl Binder<'_> {
+    /// Notes an entry whose columns may be computed, or of domains.
+    pub(in crate::binder) fn note_computed(&mut self, rel: RelId, table: &Arc<TableDef>) {
+        self.note_virtual(rel, table);
+        self.note_domains(rel, table);
+    }
+
     /// Notes an entry some of whose columns are computed when they are read.
     pub(in crate::binder) fn note_virtual(&mut self, rel: RelId, table: &Arc<TableDef>) {
         if table.has_virtual() {
@@ -357,7 +363,7 @@ impl Binder<'_> {
         }
         let mut nullable = Vec::new();
         each_query(bound, &mut |kind| nullable_entries(kind, &mut nullable));
-        bound.walk_all(&mut |part| {
+        bound.walk_mut(&mut |part| {
             if let QueryPartMut::Query(query) = part
                 && let Body::Select(select) = &query.body
             {
@@ -377,20 +383,8 @@ impl Binder<'_> {
             }
             values.append(&mut of_table);
         }
-        bound.walk_all(&mut |part| replace(part, &values));
+        bound.walk_mut(&mut |part| replace(part, &values));
         Ok(())
-    }
-}
-
-impl BoundQuery {
-    fn walk_all(&mut self, f: &mut dyn FnMut(QueryPartMut<'_>)) {
-        self.kind.walk_mut(f);
-        for cte in &mut self.ctes {
-            match &mut cte.body {
-                CteBody::Write(kind) => kind.walk_mut(f),
-                body => body.queries_mut().into_iter().for_each(|q| q.walk_mut(f)),
-            }
-        }
     }
 }
 

@@ -17,10 +17,11 @@ use throng_types::{Error, Result, SqlType};
 use crate::binder::dml::updatable::{Verb, WriteTarget};
 use crate::binder::dml::{may_be_missing, named_columns, row_of};
 use crate::binder::query::scope::{Names, Scope, of_entry, renamed};
+use crate::binder::row_security::reads_rows;
 use crate::binder::{Binder, Clause, at};
 use crate::tree::expr::{Expr, RelId, Var, system};
 use crate::tree::query::{
-    FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target,
+    Check, FromItem, JoinKind, Merge, MergeAction, MergeWrite, Rel, RelKind, Target,
 };
 use throng_syntax::parse::ast::{self, MergeMatch, Node, Overriding, Pos};
 use throng_values::func::RelColumn;
@@ -47,7 +48,7 @@ impl Binder<'_> {
         let outer = Scope::behind(&ctes, around);
         check_reachable(&ast.whens)?;
         let place = self.accesses.len();
-        let target = self.merge_target(ast)?;
+        let mut target = self.merge_target(ast)?;
         let (table, rel) = (target.table.clone(), target.rel);
         let only = ast.only || target.only;
         let (source, sides) = self.merge_source(ast, &target, &outer)?;
@@ -68,11 +69,6 @@ impl Binder<'_> {
         self.note_virtual(row, &table);
         self.note_virtual(new, &table);
         let generated = self.stored_columns(&table, row)?;
-        let mut checks = self.checks(&table, row)?;
-        for mut check in target.checks {
-            of_entry(&mut check.expr, rel, row);
-            checks.push(check);
-        }
         let mut after = sides.source;
         let own = renamed(&target.names, rel, row);
         after.tables.extend(own.tables);
@@ -95,6 +91,9 @@ impl Binder<'_> {
             &written,
             &exprs,
         );
+        let all = written_exprs(&actions).chain(exprs).collect::<Vec<_>>();
+        let read = reads_rows(&all, &[rel, row, new]);
+        let (checks, seen) = self.merge_checks(&mut target, row, &mut actions, read)?;
         // A view's rows are marked as there, since they have no place.
         let (item, there) = match target.instead {
             Some(FromItem::Rel(mut rows)) => {
@@ -118,18 +117,19 @@ impl Binder<'_> {
             source,
             on,
         };
-        let (from, filter, mut matched) = self.joined(joined.clone(), &actions);
-        if let Some(there) = there {
-            let there = Expr::IsNotNull(Box::new(there));
-            matched = Expr::all_of(vec![there, matched]).unwrap_or_else(|| Expr::bool(true));
-        }
+        let (from, filter, matched) = self.joined(joined.clone(), &actions);
+        // A row that has changed meanwhile may be hidden now.
+        let there = there.map(|there| Expr::IsNotNull(Box::new(there)));
+        let pair = seen.iter().cloned().chain(there).chain([matched]);
+        let matched = Expr::all_of(pair.collect()).unwrap_or_else(|| Expr::bool(true));
+        let visible = Expr::all_of(seen.into_iter().chain(joined.visible).collect());
         Ok(Merge {
             table,
             rel,
             from: vec![from],
             filter,
             matched,
-            visible: joined.visible,
+            visible,
             actions,
             generated,
             checks,
@@ -138,6 +138,23 @@ impl Binder<'_> {
             new,
             only,
         })
+    }
+
+    /// The checks of new rows, under `row`; and what the target's rows must meet to be seen.
+    fn merge_checks(
+        &mut self,
+        target: &mut WriteTarget,
+        row: RelId,
+        actions: &mut [MergeAction],
+        read: bool,
+    ) -> Result<(Vec<Check>, Vec<Expr>)> {
+        let (mut checks, seen) = self.secure_merge(target, row, actions, read)?;
+        checks.extend(self.checks(&target.table, row)?);
+        for mut check in std::mem::take(&mut target.checks) {
+            of_entry(&mut check.expr, target.rel, row);
+            checks.push(check);
+        }
+        Ok((checks, seen))
     }
 
     fn merge_target(&mut self, ast: &ast::Merge) -> Result<WriteTarget> {
@@ -265,6 +282,7 @@ impl Binder<'_> {
             of: when.of,
             condition,
             write,
+            guards: vec![],
         })
     }
 
@@ -465,6 +483,18 @@ fn merged_columns(
         _ => vec![],
     };
     Ok(named.into_iter().map(|(n, _)| n).collect())
+}
+
+/// What the actions compute and ask.
+fn written_exprs(actions: &[MergeAction]) -> impl Iterator<Item = &Expr> {
+    actions.iter().flat_map(|action| {
+        let values: Vec<&Expr> = match &action.write {
+            MergeWrite::Insert(values) => values.iter().collect(),
+            MergeWrite::Update(set) => set.iter().map(|(_, e)| e).collect(),
+            MergeWrite::Nothing | MergeWrite::Delete => vec![],
+        };
+        action.condition.iter().chain(values)
+    })
 }
 
 #[derive(Clone)]

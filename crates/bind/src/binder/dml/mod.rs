@@ -1,5 +1,6 @@
 //! INSERT, UPDATE, DELETE.
 
+mod columns;
 pub(super) mod copy;
 pub(super) mod generated;
 pub(super) mod merge;
@@ -12,12 +13,15 @@ use throng_types::{Datum, Error, Result, SqlType};
 
 use super::ddl::composite::RowItem;
 use super::query::scope::{NamedColumn, NamedTable, Names, Scope, of_entry, renamed};
+use super::row_security::reads_rows;
 use super::{Binder, Clause};
 use crate::tree::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::tree::query::{
     Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel, Select,
     Target, Update,
 };
+pub(super) use columns::named_columns;
+use columns::{must_be_default, part_is_given, written_columns, written_width};
 use generated::wrong_value;
 use throng_catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use throng_syntax::parse::ast::{self, Node, Overriding, Pos};
@@ -232,7 +236,7 @@ impl Binder<'_> {
             });
         }
         let names = &target.names;
-        let on_conflict = match &ast.on_conflict {
+        let mut on_conflict = match &ast.on_conflict {
             Some(_) if target.instead.is_some() => {
                 let what = "ON CONFLICT on a view with INSTEAD OF triggers";
                 return Err(Error::unsupported(what));
@@ -241,7 +245,6 @@ impl Binder<'_> {
             None => None,
         };
         let generated = self.stored_columns(&table, rel)?;
-        let mut checks = self.checks(&table, rel)?;
         let before = match on_conflict {
             Some(_) => {
                 self.note_virtual(old, &table);
@@ -261,6 +264,7 @@ impl Binder<'_> {
                 excluded,
                 set,
                 filter,
+                ..
             } = &clause.action
             {
                 rels.push(*excluded);
@@ -270,6 +274,10 @@ impl Binder<'_> {
             }
         }
         self.reads_target(&target.links, &rels, &target.exprs, &read);
+        let finds = on_conflict.as_ref().is_some_and(|c| !c.arbiters.is_empty());
+        let reads = finds || reads_rows(&read, &rels);
+        let mut checks = self.secure_insert(&target, &mut on_conflict, reads)?;
+        checks.extend(self.checks(&table, rel)?);
         checks.extend(target.checks);
         Ok(Insert {
             table,
@@ -583,6 +591,7 @@ impl Binder<'_> {
                 excluded,
                 set,
                 filter,
+                guards: vec![],
             },
         })
     }
@@ -750,7 +759,7 @@ impl Binder<'_> {
     ) -> Result<Update> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
         let outer = Scope::behind(&ctes, around);
-        let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Update)?;
+        let mut target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Update)?;
         let (table, rel, new) = (target.table.clone(), target.rel, self.new_rel());
         self.note_virtual(new, &table);
         let mut names = target.names.clone();
@@ -764,7 +773,6 @@ impl Binder<'_> {
             Some(cursor) => Some(self.current_of(cursor, &target)?),
             None => self.filter(ast.filter.as_ref(), &scope)?,
         };
-        let mut checks = self.checks(&table, new)?;
         let after = renamed(&names, rel, new);
         let rows = (row_of(&target.names)?, row_of(&after)?);
         let returning = self.returning(&ast.returning, &after, rows, &outer)?;
@@ -774,6 +782,8 @@ impl Binder<'_> {
         let read = set.iter().map(|(_, e)| e).chain(asked);
         let read: Vec<&Expr> = read.chain(returning.iter().map(|t| &t.expr)).collect();
         self.reads_target(&target.links, &[rel, new], &target.exprs, &read);
+        let mut checks = self.secure_update(&mut target, new, &read)?;
+        checks.extend(self.checks(&table, new)?);
         let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         let generated = self.stored_columns(&table, new)?;
         checks.extend(target.checks.into_iter().map(|mut check| {
@@ -816,7 +826,7 @@ impl Binder<'_> {
     ) -> Result<Delete> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
         let outer = Scope::behind(&ctes, around);
-        let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Delete)?;
+        let mut target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Delete)?;
         let (table, rel) = (target.table.clone(), target.rel);
         let mut names = target.names.clone();
         let mut from = self.items_beside(&ast.using, &mut names, &outer)?;
@@ -835,6 +845,7 @@ impl Binder<'_> {
         let read = asked.chain(returning.iter().map(|t| &t.expr));
         let read: Vec<&Expr> = read.collect();
         self.reads_target(&target.links, &[rel], &target.exprs, &read);
+        self.secure_delete(&mut target, &read)?;
         let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         Ok(Delete {
             table,
@@ -846,30 +857,6 @@ impl Binder<'_> {
             current_of: ast.current_of.clone(),
         })
     }
-}
-
-/// The columns an INSERT names; several parts of one may be named.
-pub(super) fn named_columns(
-    names: &[(String, Pos)],
-    parts: &[Vec<ast::TargetPart>],
-    target: &WriteTarget,
-) -> Result<Vec<(u16, Pos)>> {
-    let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(names.len());
-    let mut whole: Vec<u16> = Vec::with_capacity(names.len());
-    for (i, (name, pos)) in names.iter().enumerate() {
-        let attnum = target.column(name, *pos)?;
-        let in_part = !ast::part(parts, i).is_empty();
-        let before = columns.iter().any(|(n, _)| *n == attnum);
-        if !in_part {
-            whole.push(attnum);
-        }
-        if before && (!in_part || whole.contains(&attnum)) {
-            let message = format!("column \"{name}\" specified more than once");
-            return Err(Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1));
-        }
-        columns.push((attnum, *pos));
-    }
-    Ok(columns)
 }
 
 /// The target's row, which is the first of a statement's names.
@@ -899,49 +886,4 @@ fn nulls(row: NamedTable) -> NamedTable {
         nullable: true,
         ..row
     }
-}
-
-/// The columns of a list, those of which several parts are written to once.
-fn written_columns(ast: &ast::Insert, columns: &[(u16, Pos)]) -> Vec<(u16, Pos)> {
-    if ast.parts.is_empty() {
-        return columns.to_vec();
-    }
-    let mut distinct: Vec<(u16, Pos)> = Vec::with_capacity(columns.len());
-    for column in columns {
-        if !distinct.iter().any(|(n, _)| *n == column.0) {
-            distinct.push(*column);
-        }
-    }
-    distinct
-}
-
-/// DEFAULT is for whole columns.
-fn part_is_given(value: &ast::Expr, part: &[ast::TargetPart], pos: Pos) -> Result<()> {
-    if !matches!(value.node, Node::Default) {
-        return Ok(());
-    }
-    let message = match part.first() {
-        Some(ast::TargetPart::Field(..)) => "cannot set a subfield to DEFAULT",
-        _ => "cannot set an array element to DEFAULT",
-    };
-    Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1))
-}
-
-fn must_be_default(column: &ColumnDef) -> Result<()> {
-    if column.generated.is_none() {
-        return Ok(());
-    }
-    let name = &column.name;
-    let message = format!("column \"{name}\" can only be updated to DEFAULT");
-    Err(wrong_value(message, name))
-}
-
-/// How many columns a source has, where that can be seen in what was written.
-fn written_width(source: &ast::Query) -> Option<usize> {
-    if let ast::Body::Values(rows) = &source.body {
-        return rows.first().map(Vec::len);
-    }
-    let select = source.as_select()?;
-    let star = |t: &ast::SelectItem| matches!(t.expr.node, Node::Star(_) | Node::FieldStar(_));
-    (!select.targets.iter().any(star)).then_some(select.targets.len())
 }

@@ -46,6 +46,10 @@ pub(in crate::binder) struct WriteTarget {
     view: Option<(Arc<ViewDef>, Verb)>,
     /// The condition of the views.
     pub filter: Option<Expr>,
+    /// Conditions of views that hide rows: see [`BoundQuery::security`].
+    ///
+    /// [`BoundQuery::security`]: crate::tree::query::BoundQuery::security
+    pub barrier: Vec<Expr>,
     /// What the views ask of a new row.
     pub checks: Vec<Check>,
     /// What is written to, from what was named down to the table.
@@ -65,6 +69,8 @@ struct Simple {
     /// The columns over the table's row.
     exprs: Vec<Expr>,
     filter: Option<Expr>,
+    /// What a view with `security_barrier` and those below it ask.
+    barrier: Vec<Expr>,
     /// Conditions on new rows, those of inner views first.
     checks: Vec<Check>,
     /// The views' own defaults, by the table's columns.
@@ -167,8 +173,7 @@ impl Binder<'_> {
         }
         let table = self.target_table(name)?;
         let rel = self.new_rel();
-        self.note_virtual(rel, &table);
-        self.note_domains(rel, &table);
+        self.note_computed(rel, &table);
         let mut names = row_names(&table, alias.unwrap_or(&table.name), rel);
         for named in names.tables.iter_mut().filter(|_| alias.is_none()) {
             named.schema = self.schema_name(table.schema);
@@ -187,6 +192,7 @@ impl Binder<'_> {
             columns,
             view: None,
             filter: None,
+            barrier: vec![],
             checks: vec![],
             links,
             exprs: vec![],
@@ -229,6 +235,7 @@ impl Binder<'_> {
             names,
             view: None,
             filter: None,
+            barrier: vec![],
             checks: vec![],
             links: links.into_iter().take(1).collect(),
             exprs: vec![],
@@ -282,6 +289,7 @@ impl Binder<'_> {
         let links = self.view_links(view, &query);
         self.forget_reads(place, &links);
         let simple = simple(view, query, false)?.map_err(|why| not_updatable(view, verb, why))?;
+        self.forget_security(simple.rel);
         let columns: Vec<(String, Option<u16>)> = view
             .columns
             .iter()
@@ -321,6 +329,7 @@ impl Binder<'_> {
             columns,
             view: Some((view.clone(), verb)),
             filter: simple.filter,
+            barrier: simple.barrier,
             checks: simple.checks,
             links,
             exprs: simple.exprs,
@@ -345,8 +354,10 @@ impl Binder<'_> {
         &mut self,
         view: &Arc<ViewDef>,
     ) -> Result<std::result::Result<Vec<bool>, &'static str>> {
-        let query = self.view_rows(view)?;
-        Ok(simple(view, query, false)?.map(|simple| {
+        let definition = std::mem::replace(&mut self.definition, true);
+        let query = self.view_rows(view);
+        self.definition = definition;
+        Ok(simple(view, query?, false)?.map(|simple| {
             let columns = simple.exprs.iter();
             columns.map(|e| written(e, simple.rel).is_some()).collect()
         }))
@@ -423,6 +434,7 @@ fn simple(
             only: rel.only,
             exprs: vec![],
             filter: None,
+            barrier: vec![],
             checks: vec![],
             defaults: vec![],
         },
@@ -470,13 +482,18 @@ fn simple(
             of: CheckOf::View,
         });
     }
-    let both = [inner.filter, filter].into_iter().flatten().collect();
+    let mut both: Vec<Expr> = [inner.filter, filter].into_iter().flatten().collect();
+    let mut barrier = inner.barrier;
+    if view.is_barrier() {
+        barrier.append(&mut both);
+    }
     Ok(Ok(Simple {
         table: inner.table,
         rel: inner.rel,
         only: inner.only,
         exprs,
         filter: Expr::all_of(both),
+        barrier,
         checks,
         defaults,
     }))

@@ -223,8 +223,8 @@ impl Binder<'_> {
         let id = self.new_rel();
         self.reads(&relation, id);
         if let Some(table) = &table {
-            self.note_virtual(id, table);
-            self.note_domains(id, table);
+            self.secure_read(table, id)?;
+            self.note_computed(id, table);
         }
         let mut rel = Rel {
             id,

@@ -125,6 +125,7 @@ impl Binder<'_> {
             let of_rel = names.tables.iter().find(|t| t.rel == Some(lock.rel));
             if let Some(table) = of_rel.and_then(|t| t.table.as_ref()) {
                 self.locks_rows_of(table);
+                self.secure_lock(table, lock.rel, self.user)?;
             }
         }
         let defining = self.defining;
@@ -212,6 +213,7 @@ impl Binder<'_> {
                 RelKind::Table(table) => {
                     let relation = Relation::Table(table.clone());
                     self.locks_relation(&relation, user);
+                    self.secure_lock(table, id, user)?;
                     add(&mut query.locks, lock);
                 }
                 _ => self.lock_inside(rel, lock, user)?,

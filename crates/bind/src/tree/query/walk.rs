@@ -182,6 +182,11 @@ impl BoundQuery {
             queries.for_each(|query| query.walk_mut(f));
         }
         self.kind.walk_mut(f);
+        let security = self
+            .security
+            .iter_mut()
+            .flat_map(|(_, conditions)| conditions);
+        security.for_each(|e| e.walk_mut(f));
     }
 
     /// The tables and views that it names or that its views do.
@@ -225,11 +230,16 @@ impl QueryKind {
                 generated.for_each(|(_, e)| e.walk_mut(f));
                 insert.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
                 insert.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
-                if let Some(ConflictAction::Update { set, filter, .. }) =
-                    insert.on_conflict.as_mut().map(|c| &mut c.action)
+                if let Some(ConflictAction::Update {
+                    set,
+                    filter,
+                    guards,
+                    ..
+                }) = insert.on_conflict.as_mut().map(|c| &mut c.action)
                 {
                     set.iter_mut().for_each(|(_, e)| e.walk_mut(f));
                     filter.iter_mut().for_each(|e| e.walk_mut(f));
+                    guards.iter_mut().for_each(|c| c.expr.walk_mut(f));
                 }
             }
             QueryKind::Update(update) => {
@@ -253,6 +263,7 @@ impl QueryKind {
                 merge.visible.iter_mut().for_each(|e| e.walk_mut(f));
                 for action in &mut merge.actions {
                     action.condition.iter_mut().for_each(|e| e.walk_mut(f));
+                    action.guards.iter_mut().for_each(|c| c.expr.walk_mut(f));
                     match &mut action.write {
                         MergeWrite::Insert(values) => values.iter_mut().for_each(|e| e.walk_mut(f)),
                         MergeWrite::Update(set) => set.iter_mut().for_each(|(_, e)| e.walk_mut(f)),

@@ -21,7 +21,7 @@ relations! {
         partrelid: OID, partstrat: CHAR, partnatts: INT2, partdefid: OID, partattrs: INT2VECTOR,
         partclass: OIDVECTOR, partcollation: OIDVECTOR, partexprs: PG_NODE_TREE,
     }
-    3256 pg_policy {
+    3256 pg_policy in policy {
         oid: OID, polname: NAME, polrelid: OID, polcmd: CHAR, polpermissive: BOOL,
         polroles: OID_ARRAY, polqual: PG_NODE_TREE, polwithcheck: PG_NODE_TREE,
     }

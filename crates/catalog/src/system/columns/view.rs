@@ -30,7 +30,7 @@ relations! {
         schemaname: NAME, matviewname: NAME, matviewowner: NAME, tablespace: NAME, hasindexes: BOOL,
         ispopulated: BOOL, definition: TEXT,
     }
-    12018 pg_policies {
+    12018 pg_policies in policy {
         schemaname: NAME, tablename: NAME, policyname: NAME, permissive: TEXT, roles: NAME_ARRAY,
         cmd: TEXT, qual: TEXT, with_check: TEXT,
     }

@@ -35,7 +35,7 @@ const UNSUPPORTED: [&str; 10] = [
 ];
 
 /// Kinds of what there is nothing of, or that has no names here.
-const OTHERS: [&str; 25] = [
+const OTHERS: [&str; 24] = [
     "foreign table",
     "cast",
     "conversion",
@@ -53,7 +53,6 @@ const OTHERS: [&str; 25] = [
     "user mapping",
     "default acl",
     "event trigger",
-    "policy",
     "publication",
     "publication namespace",
     "publication relation",
@@ -112,7 +111,7 @@ impl SessionHost<'_> {
                 names
             }
             "table" | "index" | "sequence" | "view" | "materialized view" | "table column"
-            | "default value" | "table constraint" | "rule" | "trigger" | "function"
+            | "default value" | "table constraint" | "rule" | "trigger" | "policy" | "function"
             | "procedure" | "aggregate" | "operator" | "collation" => {
                 let names = names?;
                 if names.is_empty() {
@@ -136,7 +135,7 @@ impl SessionHost<'_> {
                 Ok((class::RELATION, self.relation_address(kind, &names)?, 0))
             }
             "table column" | "default value" => self.column_address(kind, &names),
-            "table constraint" | "rule" | "trigger" => self.part_address(kind, &names),
+            "table constraint" | "rule" | "trigger" | "policy" => self.part_address(kind, &names),
             "type" => Ok((class::TYPE, self.type_oid(&names[0])?, 0)),
             "domain constraint" => self.domain_constraint(&names[0], &texts(args)?),
             "function" | "procedure" | "aggregate" => {
@@ -252,6 +251,10 @@ impl SessionHost<'_> {
             "trigger" => {
                 let trigger = self.catalog.trigger_by_name(table, name);
                 (class::TRIGGER, trigger.map(|t| t.oid), "trigger")
+            }
+            "policy" => {
+                let policy = self.catalog.policy_by_name(table, name);
+                (class::POLICY, policy.map(|p| p.oid), "policy")
             }
             _ => {
                 let found = self.constraint_called(table, name);

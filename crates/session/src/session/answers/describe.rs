@@ -7,8 +7,8 @@ use throng_catalog::system::{
     definition, domain, extension, listed, partition, routine, routine_text, user_routine,
 };
 use throng_catalog::{
-    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, Relation, ViewDef,
-    builtin,
+    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, PolicyCondition,
+    Relation, TableDef, ViewDef, builtin,
 };
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Result};
@@ -31,6 +31,27 @@ const TREE_TYPES: [Oid; 4] = [
     throng_types::oid::BOOL,
     throng_types::oid::INT4,
 ];
+
+/// The catalog that comments are on objects of, and whether those have comments from the start.
+fn commented_class(name: &str) -> (Oid, bool) {
+    let class = match name {
+        "pg_class" => builtin::class::RELATION,
+        "pg_namespace" => builtin::class::NAMESPACE,
+        "pg_constraint" => builtin::class::CONSTRAINT,
+        "pg_type" => builtin::class::TYPE,
+        "pg_proc" => builtin::class::PROCEDURE,
+        "pg_trigger" => builtin::class::TRIGGER,
+        "pg_policy" => builtin::class::POLICY,
+        "pg_operator" => builtin::class::OPERATOR,
+        "pg_opclass" => builtin::class::OPERATOR_CLASS,
+        "pg_opfamily" => builtin::class::OPERATOR_FAMILY,
+        "pg_am" => builtin::class::ACCESS_METHOD,
+        "pg_collation" => builtin::class::COLLATION,
+        "pg_extension" => return (builtin::class::EXTENSION, true),
+        _ => return (builtin::class::LANGUAGE, true),
+    };
+    (class, false)
+}
 
 impl SessionHost<'_> {
     pub(in crate::session) fn describe(&self, name: &str, args: &[Datum]) -> EvalResult {
@@ -60,30 +81,14 @@ impl SessionHost<'_> {
                 .map(|index| index.oid)
                 .into(),
             "obj_description" => {
-                let class = match args.get(1).and_then(Datum::as_str) {
-                    None | Some("pg_class") => builtin::class::RELATION,
-                    Some("pg_namespace") => builtin::class::NAMESPACE,
-                    Some("pg_constraint") => builtin::class::CONSTRAINT,
-                    Some("pg_type") => builtin::class::TYPE,
-                    Some("pg_proc") => builtin::class::PROCEDURE,
-                    Some("pg_trigger") => builtin::class::TRIGGER,
-                    Some("pg_operator") => builtin::class::OPERATOR,
-                    Some("pg_opclass") => builtin::class::OPERATOR_CLASS,
-                    Some("pg_opfamily") => builtin::class::OPERATOR_FAMILY,
-                    Some("pg_am") => builtin::class::ACCESS_METHOD,
-                    Some("pg_collation") => builtin::class::COLLATION,
-                    Some(other) => {
-                        let of = match other {
-                            "pg_extension" => builtin::class::EXTENSION,
-                            _ => builtin::class::LANGUAGE,
-                        };
-                        return Ok(match self.catalog.comment(of, oid(&args[0]), 0) {
-                            Some(comment) => comment.text.as_str().into(),
-                            None => extension::description(other, oid(&args[0])).into(),
-                        });
+                let catalog = args.get(1).and_then(Datum::as_str).unwrap_or("pg_class");
+                let (class, built_in) = commented_class(catalog);
+                match self.comment(class, oid(&args[0]), 0) {
+                    Datum::Null if built_in => {
+                        extension::description(catalog, oid(&args[0])).into()
                     }
-                };
-                self.comment(class, oid(&args[0]), 0)
+                    comment => comment,
+                }
             }
             "col_description" => self.comment(
                 builtin::class::RELATION,
@@ -315,8 +320,27 @@ impl SessionHost<'_> {
         index.column(place).unwrap_or_default().into()
     }
 
-    /// What a column of a table is computed by, or gets by default, or the condition of a partial
-    /// index, as the session would write it; any other text as it is.
+    /// A policy's condition as the session would write it.
+    pub(in crate::session) fn policy_shown(
+        &self,
+        table: &Arc<TableDef>,
+        condition: &PolicyCondition,
+        pretty: bool,
+    ) -> String {
+        let path = self.search_path();
+        let shown = binder::policy_condition_shown(
+            condition,
+            table,
+            self.catalog,
+            &path,
+            pretty,
+            self.eval(),
+        );
+        shown.unwrap_or_else(|_| condition.text.clone())
+    }
+
+    /// What a column of a table is computed by, or gets by default, or the condition of a policy or
+    /// a partial index, as the session would write it; any other text as it is.
     pub(in crate::session) fn shown_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             // A view has defaults of its own.
@@ -333,6 +357,13 @@ impl SessionHost<'_> {
                     self.eval(),
                 )
                 .ok();
+            }
+            let mut conditions = catalog
+                .policies_of(table.oid)
+                .iter()
+                .flat_map(|policy| policy.conditions());
+            if let Some(condition) = conditions.find(|c| c.text == text) {
+                return Some(self.policy_shown(table, condition, pretty));
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let of = match table.live_columns().find(|(_, c)| is(c)) {

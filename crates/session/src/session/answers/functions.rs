@@ -166,13 +166,7 @@ impl SessionHost<'_> {
                 let column = int(&args[1]) as i32;
                 self.index_property(object(&args[0]), Some(column), text(&args[2]))
             }
-            // No table has policies.
-            "row_security_active" => {
-                if let Some(name) = args[0].as_str() {
-                    self.relation(name)?;
-                }
-                false.into()
-            }
+            "row_security_active" => self.row_security_active(&args[0])?.into(),
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "sequence_row" => self.sequence_row(object(&args[0]))?,
             "pg_relation_is_updatable" => match self.catalog.table(object(&args[0])) {

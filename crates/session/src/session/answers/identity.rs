@@ -55,7 +55,6 @@ const EMPTY: &[(u32, &str)] = &[
     (1418, "user mapping"),
     (2328, "foreign-data wrapper"),
     (2613, "large object"),
-    (3256, "policy"),
     (3381, "statistics object"),
     (3466, "event trigger"),
     (3576, "transform"),
@@ -188,6 +187,16 @@ impl SessionHost<'_> {
                     })
                 });
                 ("trigger".to_owned(), trigger)
+            }
+            class::POLICY => {
+                let policy = catalog.policy(object).and_then(|policy| {
+                    self.part_identity(&OfRelation {
+                        what: "policy",
+                        name: &policy.name,
+                        relation: policy.table,
+                    })
+                });
+                ("policy".to_owned(), policy)
             }
             class::NAMESPACE => own("schema", catalog.schema(object).map(|s| s.name.clone())),
             class::ROLE => own("role", catalog.role(object).map(|r| r.name.clone())),

@@ -47,6 +47,17 @@ fn each_privilege(list: &str, known: &[&str]) -> Result<()> {
 }
 
 impl SessionHost<'_> {
+    /// Whether policies stand between the role and a table's rows, `row_security` apart.
+    pub(in crate::session) fn row_security_active(&self, table: &Datum) -> Result<bool> {
+        let table = match table.as_str() {
+            Some(name) => self.relation(name)?.oid(),
+            None => oid(table),
+        };
+        let role = self.session.current_role_oid();
+        let table = self.catalog.table(table);
+        Ok(table.is_some_and(|table| self.catalog.has_row_security(table, role)))
+    }
+
     /// A role by name or oid; `public` is everybody.
     fn role_or_public(&self, value: &Datum) -> Result<Oid> {
         match value {

@@ -10,7 +10,7 @@ use throng_catalog::system::{
     SessionInfo, SettingInfo, SlotInfo, StallInfo, StructureInfo, SystemState, TableActivity,
     WaitInfo, WaitingInfo, WalSenderInfo,
 };
-use throng_catalog::{Catalog, IndexDef, Relation, ViewDef};
+use throng_catalog::{Catalog, IndexDef, PolicyCondition, Relation, TableDef, ViewDef};
 use throng_txn::{ArchivedFile, LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Lsn, Oid};
 use throng_values::io::datetime::{from_unix, parse_timestamptz};
@@ -212,6 +212,10 @@ impl SystemState for SessionHost<'_> {
 
     fn index_as_seen(&self, index: &IndexDef) -> Option<IndexDef> {
         self.index_as_seen(index, false)
+    }
+
+    fn policy_text(&self, table: &Arc<TableDef>, condition: &PolicyCondition) -> String {
+        self.policy_shown(table, condition, false)
     }
 
     fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool> {

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use throng_bind::command::{AlterTable, Ddl, NewConstraintKind, Target, TargetKind};
-use throng_catalog::{Catalog, Change, Object, ViewUse, builtin};
+use throng_catalog::{Catalog, Change, Object, PolicyDef, ViewUse, builtin};
 use throng_txn::{LockMode, LockTag};
 use throng_types::Oid;
 use throng_types::sqltype::made;
@@ -47,6 +47,7 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
         TargetKind::Trigger => catalog.trigger(oid).map(|trigger| trigger.table),
+        TargetKind::Policy => catalog.policy(oid).map(|policy| policy.table),
         _ => None,
     };
     let tables = match ddl {
@@ -71,6 +72,7 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
             locks.push((def.table, LockMode::ShareRowExclusive));
             return locks;
         }
+        Ddl::Policy(policy) => return locks_of_policy(&policy.def, catalog),
         Ddl::CreateRoutine { reads, .. } => {
             return reads
                 .iter()
@@ -159,9 +161,21 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
     exclusive.map(|oid| (oid, strength(ddl))).collect()
 }
 
+/// A policy's table, alone; and what its conditions read stays as it is.
+fn locks_of_policy(policy: &PolicyDef, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
+    let uses = policy.conditions().flat_map(|c| &c.uses);
+    let mut locks = locks_over(uses, catalog);
+    locks.retain(|(oid, _)| *oid != policy.table);
+    locks.push((policy.table, LockMode::AccessExclusive));
+    locks
+}
+
 /// What a view reads stays as it is while the view is made of it.
-fn locks_over(uses: &[ViewUse], catalog: &Catalog) -> Vec<(Oid, LockMode)> {
-    let relations = uses.iter().map(|used| used.object);
+fn locks_over<'u>(
+    uses: impl IntoIterator<Item = &'u ViewUse>,
+    catalog: &Catalog,
+) -> Vec<(Oid, LockMode)> {
+    let relations = uses.into_iter().map(|used| used.object);
     let relations = relations.filter(|oid| catalog.relation(*oid).is_some());
     relations.map(|oid| (oid, LockMode::AccessShare)).collect()
 }
@@ -266,6 +280,7 @@ pub(in crate::session) fn row_locks(
                 (Some(Object::Database(_)), _) => row(class::DATABASE, *oid),
                 (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
                 (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
+                (Some(Object::Policy(_)), _) => row(class::POLICY, *oid),
                 // Whoever grants rights on it has its row.
                 (Some(Object::Table(_) | Object::View(_) | Object::Sequence(_)), None) => {
                     row(class::RELATION, *oid)

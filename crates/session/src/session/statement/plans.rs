@@ -159,6 +159,8 @@ struct PlanSettings {
     paths: [bool; 4],
     collapse_limits: [i64; 2],
     array_nulls: bool,
+    /// Off: a statement that policies would have a say in is refused.
+    row_security: bool,
 }
 
 impl PlanSettings {
@@ -181,6 +183,7 @@ impl PlanSettings {
             collapse_limits: [Id::JoinCollapseLimit, Id::FromCollapseLimit]
                 .map(|id| settings.int(id)),
             array_nulls: settings.bool(Id::ArrayNulls),
+            row_security: settings.bool(Id::RowSecurity),
         }
     }
 }
@@ -406,6 +409,7 @@ mod tests {
             texts: [n.to_string(), String::new(), String::new(), String::new()],
             paths: [true; 4],
             collapse_limits: [8; 2],
+            row_security: true,
             array_nulls: true,
         };
         assert_eq!(plans.settings_number(settings(7)), 0);

@@ -69,6 +69,7 @@ pub enum AlterAction {
         said: crate::vocabulary::DeferralSaid,
     },
     EnableTrigger(EnableTrigger),
+    RowSecurity(super::RowSecurity),
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
     SetLogged(bool),

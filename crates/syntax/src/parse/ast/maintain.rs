@@ -1,4 +1,4 @@
-//! The syntax tree of VACUUM and ANALYZE.
+//! The syntax tree of VACUUM, ANALYZE and REFRESH.
 
 use super::Name;
 
@@ -9,4 +9,12 @@ pub struct Maintained {
     /// Its children are not meant.
     pub only: bool,
     pub columns: Vec<String>,
+}
+
+/// REFRESH MATERIALIZED VIEW.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refresh {
+    pub name: Name,
+    pub concurrently: bool,
+    pub with_data: bool,
 }
