@@ -3,6 +3,7 @@
 
 mod alter;
 mod copy;
+mod extension;
 mod transaction;
 mod trigger;
 
@@ -304,6 +305,7 @@ pub enum Ddl {
         target: Target,
         text: Option<String>,
     },
+    Extension(ExtensionDdl),
     /// What it was about is not there, and IF EXISTS said that this is fine.
     Nothing {
         tag: &'static str,
@@ -410,6 +412,7 @@ impl Ddl {
             Ddl::CreateComposite(_) => "CREATE TYPE".into(),
             Ddl::AlterComposite(_) => "ALTER TYPE".into(),
             Ddl::Comment { .. } => "COMMENT".into(),
+            Ddl::Extension(ddl) => ddl.tag().into(),
             Ddl::Nothing { tag } => (*tag).into(),
         }
     }
@@ -421,6 +424,7 @@ pub use copy::{
 };
 pub use throng_syntax::parse::ast::{EnumChange, RoutineWord};
 pub use transaction::{Isolation, TransactionModes};
+pub use extension::ExtensionDdl;
 pub use trigger::EnableTriggers;
 
 /// What was said of a function; the rest keeps its value or default.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 use throng_values::func::{Field, UserType};
 
+mod extension;
 pub(super) mod id;
 mod index;
 mod routine;
@@ -19,8 +20,8 @@ mod stats;
 mod storage;
 pub mod trigger;
 
+pub use extension::ExtensionDef;
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
-
 pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
@@ -684,6 +685,7 @@ objects! {
     DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
     Membership(MembershipDef) = "membership";
     Trigger(TriggerDef) = "trigger";
+    Extension(ExtensionDef) = "extension";
 }
 
 impl Object {

@@ -35,7 +35,7 @@ pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
-    DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
+    DomainNotNull, Enabled, EnumLabel, ExtensionDef, FamilyStats, FkAction, ForeignKey, Generated, Identity,
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
     MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
     RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
@@ -472,6 +472,7 @@ impl Catalog {
                 triggers.push(d.clone());
                 triggers.sort_by(|a, b| a.name.cmp(&b.name));
             }
+            Object::Extension(_) => {}
         }
         self.note_array_name(&object);
         self.mentions.note(&object, true);
@@ -586,6 +587,7 @@ impl Catalog {
                 self.triggers -= 1;
                 self.links_mut(d.table).triggers.retain(|t| t.oid != oid);
             }
+            Object::Extension(_) => {}
         }
         Some(object)
     }

@@ -98,6 +98,7 @@ fn used(object: &Object) -> Vec<Oid> {
             let fields = def.fields.iter().flatten().filter(|field| !field.dropped);
             over.chain(fields.map(|field| field.shown_type())).collect()
         }
+        Object::Extension(def) => def.members.iter().chain(&def.requires).copied().collect(),
         _ => Vec::new(),
     };
     used.sort_unstable();

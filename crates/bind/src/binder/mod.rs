@@ -52,6 +52,7 @@ pub struct BindContext<'a> {
 
 pub use ddl::domain::check_shown;
 pub use ddl::domain_value::check_in_domain;
+pub(crate) use ddl::extension::{native_routines, not_available};
 pub use ddl::index::{BoundTerms, index_shown, index_terms};
 pub use ddl::matview::materialized_query;
 pub use ddl::trigger::{
@@ -413,6 +414,7 @@ impl<'a> Binder<'a> {
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
             | S::DropAbsent(_)
+            | S::Extension(_)
             | S::CommentAbsent(_)
             | S::CreateRole { .. }
             | S::AlterRole { .. }

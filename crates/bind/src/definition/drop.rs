@@ -12,6 +12,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
+use throng_catalog::system::extension;
 use throng_catalog::{ConstraintDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
 use throng_types::lexical::quote_ident;
 
@@ -80,6 +81,12 @@ impl Run<'_> {
             Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .hint(format!("You can drop {owner} instead.")))
         };
+        if let Some(extension) = self.catalog().extension_of(target.oid) {
+            return requires(self.describe(target.oid), self.describe(extension.oid));
+        }
+        if target.oid == extension::EXTENSION {
+            return Err(Error::unsupported("DROP EXTENSION plpgsql"));
+        }
         if target.kind == TargetKind::Schema && builtin::SYSTEM_SCHEMAS.contains(&target.oid) {
             let message = format!(
                 "cannot drop {} because it is required by the database system",
@@ -195,6 +202,10 @@ impl Run<'_> {
                     self.collect_defaults(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
+                }
+                Some(Object::Extension(extension)) => {
+                    extension.members.iter().for_each(|m| found.part(*m));
+                    self.collect_requiring(oid, found);
                 }
                 Some(Object::Trigger(trigger)) => {
                     let parts = self.parts_of_trigger(&trigger);
@@ -375,6 +386,17 @@ impl Run<'_> {
         }
     }
 
+    /// Extensions that need another.
+    fn collect_requiring(&self, extension: Oid, found: &mut Collector) {
+        for user in self.catalog().users_of(extension) {
+            if self.catalog().extension(user).is_some() && !found.is_known(user) {
+                let dependent = self.describe(user);
+                found.dependents.push((dependent, self.describe(extension)));
+                found.part(user);
+            }
+        }
+    }
+
     fn collect_schema(&self, schema: Oid, found: &mut Collector) {
         let catalog = self.catalog();
         // A partition goes with its table, and a sequence with the column it belongs to.
@@ -392,6 +414,10 @@ impl Run<'_> {
         };
         let mut all = catalog.members_of(schema);
         all.retain(|oid| !comes_with_another(oid));
+        // So does what came with an extension.
+        all.retain(|oid| catalog.extension_of(*oid).is_none());
+        let extensions = catalog.extensions().into_iter();
+        all.extend(extensions.filter(|e| e.schema == schema).map(|e| e.oid));
         // By age; a type's number does not tell its own.
         all.sort_by_key(|oid| (!made::is_made(*oid), *oid));
         for oid in all {

@@ -8,6 +8,7 @@ mod alter;
 mod create;
 mod database;
 mod drop;
+mod extension;
 mod grant;
 mod inherit;
 mod matview;
@@ -350,6 +351,7 @@ impl Run<'_> {
                 self.reindex(indexes);
                 Ok(())
             }
+            Ddl::Extension(ddl) => self.extension(ddl),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }

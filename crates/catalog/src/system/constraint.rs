@@ -370,7 +370,7 @@ fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
 
 pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = match catalog.has_built_in() {
-        true => super::extension::members(),
+        true => super::extension::members(catalog),
         false => Rows::new(),
     };
     for table in catalog.tables() {

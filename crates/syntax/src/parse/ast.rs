@@ -3,6 +3,7 @@
 mod absent;
 mod alter;
 mod copy;
+mod extension;
 mod json;
 mod made;
 mod maintain;
@@ -11,6 +12,7 @@ mod trigger;
 pub use absent::*;
 pub use alter::*;
 pub use copy::*;
+pub use extension::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
@@ -629,6 +631,7 @@ pub enum Statement {
         name: String,
         options: Vec<DatabaseOption>,
     },
+    Extension(ExtensionStatement),
     DropAbsent(Box<DropAbsent>),
     CommentAbsent(Box<CommentAbsent>),
     DropDatabase {

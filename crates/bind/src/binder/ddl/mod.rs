@@ -10,6 +10,7 @@ pub(super) mod database;
 pub(super) mod domain;
 pub(super) mod domain_value;
 pub(super) mod drop_absent;
+pub(super) mod extension;
 pub(super) mod grant;
 pub(super) mod index;
 pub(super) mod index_order;
@@ -309,6 +310,7 @@ impl Binder<'_> {
                 if_exists,
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
+            S::Extension(statement) => self.extension(statement)?,
             S::DropAbsent(drop) => self.drop_absent(drop)?,
             S::CommentAbsent(comment) => self.comment_built_in(comment)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
@@ -541,6 +543,7 @@ impl Binder<'_> {
             }),
             ObjectKind::Type => self.find_type_object(name),
             ObjectKind::Domain => self.find_domain(name),
+            ObjectKind::Other("extension") => self.find_extension(last),
             ObjectKind::Other(what) => {
                 let message = format!("{what} \"{name}\" does not exist");
                 Err(Error::new(state::UNDEFINED_OBJECT, message))

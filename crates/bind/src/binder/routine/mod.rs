@@ -338,7 +338,7 @@ impl Binder<'_> {
         })
     }
 
-    fn routine_args(
+    pub(super) fn routine_args(
         &mut self,
         create: &ast::CreateRoutine,
         procedural: bool,
@@ -483,7 +483,7 @@ impl Binder<'_> {
         Ok(text)
     }
 
-    fn returned(
+    pub(super) fn returned(
         &mut self,
         create: &ast::CreateRoutine,
         args: &[ArgDef],
