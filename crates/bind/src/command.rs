@@ -15,7 +15,7 @@ pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, Vacu
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use throng_types::{Error, Oid, SqlType, Xid};
+use throng_types::{Error, Oid, SqlType};
 
 use crate::tree::expr::{Expr, RoutineCall};
 use crate::tree::query::BoundQuery;
@@ -107,18 +107,6 @@ pub struct ExplainOptions {
 pub enum ExplainFormat {
     Text,
     Json,
-}
-
-/// What of DETACH PARTITION is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detach {
-    AtOnce,
-    /// CONCURRENTLY: the session makes [`Detach::Begin`] of it, and later [`Detach::Finish`].
-    Concurrently,
-    /// The partition is hidden from whoever sees this transaction.
-    Begin(Xid),
-    /// Nobody uses it as a partition any more.
-    Finish,
 }
 
 /// Changes of the catalog; [`crate::definition::apply`] carries them out on a
@@ -418,13 +406,13 @@ impl Ddl {
     }
 }
 
-pub use alter::{AlterDomain, DomainTest, SetExpression};
+pub use alter::{AlterDomain, Detach, DomainTest, SetExpression};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
+pub use extension::ExtensionDdl;
 pub use throng_syntax::parse::ast::{EnumChange, RoutineWord};
 pub use transaction::{Isolation, TransactionModes};
-pub use extension::ExtensionDdl;
 pub use trigger::EnableTriggers;
 
 /// What was said of a function; the rest keeps its value or default.

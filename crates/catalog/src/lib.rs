@@ -35,12 +35,12 @@ pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
-    DomainNotNull, Enabled, EnumLabel, ExtensionDef, FamilyStats, FkAction, ForeignKey, Generated, Identity,
-    IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
-    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
-    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
-    TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
-    ViewUse, index_column_names,
+    DomainNotNull, Enabled, EnumLabel, ExtensionDef, FamilyStats, FkAction, ForeignKey, Generated,
+    Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage,
+    Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef,
+    RoleSettings, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage,
+    TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef,
+    ViewDefault, ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -461,8 +461,7 @@ impl Catalog {
                 all.sort_by_key(|d| d.oid);
             }
             Object::Membership(d) => {
-                let all = &mut self.memberships;
-                let of_member = Arc::make_mut(all.entry(d.member).or_default());
+                let of_member = Arc::make_mut(self.memberships.entry(d.member).or_default());
                 of_member.push(d.clone());
                 of_member.sort_by_key(|m| (m.role, m.grantor));
             }
@@ -552,11 +551,10 @@ impl Catalog {
             }
             Object::Routine(d) => {
                 let key = (d.schema, d.name.clone());
-                let routines = &mut self.routines;
-                if let Some(named) = routines.get_mut(&key) {
+                if let Some(named) = self.routines.get_mut(&key) {
                     named.retain(|o| *o != oid);
                     if named.is_empty() {
-                        routines.remove(&key);
+                        self.routines.remove(&key);
                     }
                 }
                 for used in &d.uses {

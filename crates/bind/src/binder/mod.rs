@@ -414,7 +414,6 @@ impl<'a> Binder<'a> {
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
             | S::DropAbsent(_)
-            | S::Extension(_)
             | S::CommentAbsent(_)
             | S::CreateRole { .. }
             | S::AlterRole { .. }
@@ -426,6 +425,10 @@ impl<'a> Binder<'a> {
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
             S::SecurityLabel(label) => Err(utility::no_label_provider(label.as_deref())),
+            S::Extension(statement) => {
+                let ddl = self.extension(statement)?;
+                Ok(BoundStatement::Ddl(Box::new(ddl)))
+            }
             S::Trigger(statement) => {
                 let ddl = self.trigger_statement(statement)?;
                 Ok(BoundStatement::Ddl(Box::new(ddl)))

@@ -1,6 +1,6 @@
 //! ALTER DOMAIN, and what ALTER TABLE says of a generated column.
 
-use throng_types::Oid;
+use throng_types::{Oid, Xid};
 
 use crate::tree::expr::Expr;
 use throng_catalog::{Generated, TypeDef};
@@ -30,4 +30,16 @@ pub struct SetExpression {
     pub value: Expr,
     /// Conditions on the column with their names: they may not hold any more.
     pub checks: Vec<(String, Expr)>,
+}
+
+/// What of DETACH PARTITION is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detach {
+    AtOnce,
+    /// CONCURRENTLY: the session makes [`Detach::Begin`] of it, and later [`Detach::Finish`].
+    Concurrently,
+    /// The partition is hidden from whoever sees this transaction.
+    Begin(Xid),
+    /// Nobody uses it as a partition any more.
+    Finish,
 }

@@ -14,7 +14,7 @@ use super::{Run, Work};
 use crate::command::{AlterTable, NewColumn, SequenceOptions, SetExpression, Target, TargetKind};
 use crate::tree::expr::Expr;
 use throng_catalog::{
-    ConstraintDef, ConstraintKind, DatabaseDef, ExtensionDef, ForeignKey, IndexDef, Object, Relation, RoleDef,
+    ConstraintDef, ConstraintKind, DatabaseDef, ForeignKey, IndexDef, Object, Relation, RoleDef,
     SchemaDef, SequenceDef, TableDef, ViewDef, builtin,
 };
 use throng_values::func::{CastContext, Volatility, find_cast, functions_named};
@@ -781,10 +781,7 @@ impl Run<'_> {
             if run.catalog().relation_in(schema, name).is_none() {
                 return Ok(());
             }
-            let into = run
-                .catalog()
-                .schema(schema)
-                .map_or(String::new(), |s| s.name.clone());
+            let into = run.catalog().schema(schema).map_or("", |s| &s.name);
             let message = format!("relation \"{name}\" already exists in schema \"{into}\"");
             Err(Error::new(state::DUPLICATE_TABLE, message))
         };
@@ -899,10 +896,7 @@ impl Run<'_> {
             }),
             Some(Object::Type(def)) => self.own_type(def.oid, owner)?,
             Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
-            Some(Object::Extension(def)) => self.edit.put(ExtensionDef {
-                owner,
-                ..(*def).clone()
-            }),
+            Some(Object::Extension(def)) => self.own_extension(&def, owner),
             Some(Object::Database(def)) => self.edit.put(DatabaseDef {
                 owner,
                 ..(*def).clone()

@@ -9,7 +9,7 @@ use crate::command::{ExtensionDdl, RoutineWord, Target, TargetKind};
 use throng_catalog::builtin::class;
 use throng_catalog::{CommentDef, ExtensionDef, RoutineDef, builtin};
 use throng_values::acl::Kind;
-use throng_values::extension::{Extension, known};
+use throng_values::func::extension::{Extension, known};
 
 impl Run<'_> {
     pub(super) fn extension(&mut self, ddl: &ExtensionDdl) -> Result<()> {
@@ -19,7 +19,9 @@ impl Run<'_> {
                 schema,
                 cascade,
                 owner,
-            } => self.create_extension(name, *schema, *cascade, *owner).map(|_| ()),
+            } => self
+                .create_extension(name, *schema, *cascade, *owner)
+                .map(|_| ()),
             ExtensionDdl::Update { extension } => self.update_extension(*extension),
             ExtensionDdl::SetSchema { extension, schema } => {
                 self.move_extension(*extension, *schema)
@@ -41,7 +43,10 @@ impl Run<'_> {
         }
         let mut requires = Vec::new();
         for required in known.requires {
-            let installed = self.catalog().extension_by_name(required).map(|def| def.oid);
+            let installed = self
+                .catalog()
+                .extension_by_name(required)
+                .map(|def| def.oid);
             requires.push(match installed {
                 Some(oid) => oid,
                 None if cascade => {
@@ -101,7 +106,10 @@ impl Run<'_> {
     }
 
     fn is_member(&self, routine: &RoutineDef, def: &ExtensionDef) -> bool {
-        let mut members = def.members.iter().filter_map(|oid| self.catalog().routine(*oid));
+        let mut members = def
+            .members
+            .iter()
+            .filter_map(|oid| self.catalog().routine(*oid));
         members.any(|member| member.body == routine.body)
     }
 
@@ -159,5 +167,11 @@ impl Run<'_> {
         def.schema = schema;
         self.edit.put(def);
         Ok(())
+    }
+    pub(super) fn own_extension(&mut self, def: &ExtensionDef, owner: Oid) {
+        self.edit.put(ExtensionDef {
+            owner,
+            ..def.clone()
+        });
     }
 }

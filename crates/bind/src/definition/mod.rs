@@ -347,10 +347,7 @@ impl Run<'_> {
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
-            Ddl::Reindex { indexes, .. } => {
-                self.reindex(indexes);
-                Ok(())
-            }
+            Ddl::Reindex { indexes, .. } => self.reindex(indexes),
             Ddl::Extension(ddl) => self.extension(ddl),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }

@@ -44,7 +44,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn routine_name_is_free(&self, def: &RoutineDef, schema: Oid, name: &str) -> Result<()> {
+    pub(super) fn routine_name_is_free(
+        &self,
+        def: &RoutineDef,
+        schema: Oid,
+        name: &str,
+    ) -> Result<()> {
         let inputs = def.input_types();
         let rivals = self.catalog().routines_in(schema, name).into_iter();
         if !rivals.into_iter().any(|r| r.input_types() == inputs) {

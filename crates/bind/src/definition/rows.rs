@@ -66,7 +66,7 @@ impl Run<'_> {
     }
 
     /// New files for indexes, made from the rows that are there.
-    pub(super) fn reindex(&mut self, indexes: &[Oid]) {
+    pub(super) fn reindex(&mut self, indexes: &[Oid]) -> Result<()> {
         for oid in indexes {
             let Some(index) = self.catalog().index(*oid).cloned() else {
                 continue;
@@ -77,6 +77,7 @@ impl Run<'_> {
                 build: true,
             });
         }
+        Ok(())
     }
 
     pub(super) fn truncate(

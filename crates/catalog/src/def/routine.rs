@@ -113,7 +113,7 @@ impl RoutineDef {
     pub fn native(&self) -> Option<&'static Function> {
         match &self.body {
             RoutineBody::Native { extension, symbol } => {
-                throng_values::extension::native(extension, symbol)
+                throng_values::func::extension::native(extension, symbol)
             }
             _ => None,
         }

@@ -2,7 +2,7 @@
 //! those that were installed. A dump leaves their members out.
 
 use throng_types::{Array, Datum, Oid, oid};
-use throng_values::extension::{DESCRIPTION, EXTENSIONS, NAME, VERSION};
+use throng_values::func::extension::{DESCRIPTION, EXTENSIONS, NAME, VERSION};
 
 use super::constraint::dependency;
 use super::user_routine::PLPGSQL;
@@ -33,7 +33,7 @@ pub(super) fn pg_extension(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         Datum::Null,
     ]];
     rows.extend(catalog.extensions().into_iter().map(|def| {
-        let known = throng_values::extension::known(&def.name);
+        let known = throng_values::func::extension::known(&def.name);
         row![
             def.oid,
             def.name.as_str(),

@@ -53,17 +53,6 @@ impl std::fmt::Display for Name {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct TypeName {
-    pub name: Name,
-    /// `(10,2)`, `(5)`.
-    pub modifiers: Vec<i32>,
-    /// A modifier computed by the grammar (interval fields).
-    pub typmod: Option<i32>,
-    pub array: bool,
-    pub setof: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     pub node: Node,
     pub pos: Pos,

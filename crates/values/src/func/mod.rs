@@ -13,6 +13,7 @@ pub mod compare;
 pub mod cursor;
 pub mod datetime;
 pub mod enums;
+pub mod extension;
 pub mod json;
 pub mod jsonpath;
 mod misc;

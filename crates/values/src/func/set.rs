@@ -2,8 +2,7 @@
 
 use super::datetime::{interval, moment, timestamp_plus, timestamptz_plus};
 use super::number::{int, numeric};
-use super::{EvalContext, EvalResult, EvalStop, Function, SetIterator};
-use crate::extension;
+use super::{EvalContext, EvalResult, EvalStop, Function, SetIterator, extension};
 use crate::io::Zone;
 use std::sync::Arc;
 use throng_types::error::state;

@@ -12,8 +12,8 @@ use throng_syntax::parse::{
     ast::{self, ExtensionAction, ExtensionStatement, Statement},
 };
 use throng_values::acl::right;
-use throng_values::extension::{Extension, Native, known};
 use throng_values::func::Volatility;
+use throng_values::func::extension::{Extension, Native, known};
 
 impl Binder<'_> {
     pub(in crate::binder) fn extension(&mut self, statement: &ExtensionStatement) -> Result<Ddl> {
@@ -37,7 +37,6 @@ impl Binder<'_> {
                     });
                 }
                 let known = known(name).ok_or_else(|| not_available(name))?;
-                self.may_install(known)?;
                 has_version(known, version.as_deref())?;
                 let schema = match schema {
                     Some(schema) => self.schema(schema)?,
@@ -46,6 +45,7 @@ impl Binder<'_> {
                         Error::new(state::INVALID_SCHEMA_NAME, message)
                     })?,
                 };
+                self.may_install(known)?;
                 Ddl::Extension(ExtensionDdl::Create {
                     name: name.to_owned(),
                     schema,
@@ -59,12 +59,15 @@ impl Binder<'_> {
                     let what = format!("updating extension {name}");
                     return Err(Error::unsupported(what));
                 };
-                has_version(known, version.as_deref()).map_err(|_| {
-                    let version = version.as_deref().unwrap_or("");
-                    let message =
-                        format!("extension \"{name}\" has no update path to version \"{version}\"");
-                    Error::new(state::INVALID_PARAMETER_VALUE, message)
-                })?;
+                if let Some(version) = version.as_ref().filter(|v| *v != known.version) {
+                    let def = self.catalog().extension(target.oid);
+                    let from = def.map_or("", |def| &def.version);
+                    let message = format!(
+                        "extension \"{name}\" has no update path from version \"{from}\" to \
+                         version \"{version}\""
+                    );
+                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                }
                 Ddl::Extension(ExtensionDdl::Update {
                     extension: target.oid,
                 })
@@ -103,11 +106,12 @@ impl Binder<'_> {
         if catalog.is_superuser(self.user) || extension.trusted && may_create {
             return Ok(());
         }
-        let message = format!("permission denied to create extension \"{}\"", extension.name);
+        let message = format!(
+            "permission denied to create extension \"{}\"",
+            extension.name
+        );
         let hint = match extension.trusted {
-            true => {
-                "Must have CREATE privilege on current database to create this extension."
-            }
+            true => "Must have CREATE privilege on current database to create this extension.",
             false => "Must be superuser to create this extension.",
         };
         Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).hint(hint))

@@ -310,7 +310,6 @@ impl Binder<'_> {
                 if_exists,
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
-            S::Extension(statement) => self.extension(statement)?,
             S::DropAbsent(drop) => self.drop_absent(drop)?,
             S::CommentAbsent(comment) => self.comment_built_in(comment)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
@@ -525,8 +524,7 @@ impl Binder<'_> {
         match kind {
             ObjectKind::Schema => {
                 let oid = self.schema(last)?;
-                let schema = self.catalog().schema(oid);
-                let owner = schema.map_or(Oid::NONE, |s| s.owner);
+                let owner = self.catalog().schema(oid).map_or(Oid::NONE, |s| s.owner);
                 self.must_own(owner, "schema", last)?;
                 Ok(Target {
                     kind: TargetKind::Schema,
@@ -560,8 +558,7 @@ impl Binder<'_> {
                 return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                     .hint(format!("You can drop type {element} instead.")));
             }
-            let missing = name.schema().filter(|s| self.schema_named(s).is_none());
-            if let Some(schema) = missing {
+            if let Some(schema) = name.schema().filter(|s| self.schema_named(s).is_none()) {
                 let message = format!("schema \"{schema}\" does not exist");
                 return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
             }

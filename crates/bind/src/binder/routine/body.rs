@@ -488,7 +488,9 @@ impl Binder<'_> {
             let parameters = (0..).zip(&call.args);
             return (!def.set).then(|| Expr::Call {
                 func,
-                args: parameters.map(|(n, arg)| Expr::Param(n, arg.ty())).collect(),
+                args: parameters
+                    .map(|(n, arg)| Expr::Param(n, arg.ty()))
+                    .collect(),
                 ty: call.ty,
             });
         }

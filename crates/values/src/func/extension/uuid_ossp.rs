@@ -139,7 +139,9 @@ mod tests {
 
     #[test]
     fn uuids_of_time_differ_and_name_spaces_are_those_of_the_rfc() {
-        let mut given: Vec<String> = (0..1000).map(|_| format!("{:?}", timed([1; 6], 1))).collect();
+        let mut given: Vec<String> = (0..1000)
+            .map(|_| format!("{:?}", timed([1; 6], 1)))
+            .collect();
         given.sort();
         given.dedup();
         assert_eq!(given.len(), 1000);

@@ -148,7 +148,11 @@ mod tests {
         assert_eq!(NATIVES.values().map(HashMap::len).sum::<usize>(), count);
         for extension in EXTENSIONS {
             for native in extension.functions {
-                assert!(native.declaration.contains(" returns "), "{}", native.declaration);
+                assert!(
+                    native.declaration.contains(" returns "),
+                    "{}",
+                    native.declaration
+                );
                 let found = super::native(extension.name, native.symbol());
                 assert_eq!(found.map(|f| f.name), Some(native.name()));
             }

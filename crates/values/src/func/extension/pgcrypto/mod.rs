@@ -33,7 +33,10 @@ pub(super) static EXTENSION: Extension = Extension {
 const FUNCTIONS: &[Native] = &[
     scalar("digest(text, text) returns bytea immutable strict", digest),
     scalar("digest(bytea, text) returns bytea immutable strict", digest),
-    scalar("hmac(text, text, text) returns bytea immutable strict", hmac),
+    scalar(
+        "hmac(text, text, text) returns bytea immutable strict",
+        hmac,
+    ),
     scalar(
         "hmac(bytea, bytea, text) returns bytea immutable strict",
         hmac,

@@ -61,7 +61,7 @@ impl Cipher {
         }
     }
 
-    /// Short keys are filled up with zeros, those of Blowfish with themselves; None: it is too long.
+    /// Short keys are filled up with zeros, Blowfish's with themselves; None: it is too long.
     pub fn keyed(self, key: &[u8]) -> Option<Result<Box<dyn Block>>> {
         let padded = |len: usize| {
             let mut key = key.to_vec();
@@ -122,7 +122,11 @@ impl Scheme {
                 },
             })
         };
-        let unknown = || invalid(format!("Cannot use \"{written}\": No such cipher algorithm"));
+        let unknown = || {
+            invalid(format!(
+                "Cannot use \"{written}\": No such cipher algorithm"
+            ))
+        };
         parsed().ok_or_else(unknown)
     }
 
@@ -195,17 +199,21 @@ impl Scheme {
 pub(super) fn encrypt(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (data, key) = (raw(&args[0]), raw(&args[1]));
     interrupt::expect(data.len())?;
-    Ok(Datum::bytea(
-        Scheme::named(&args[2])?.encrypt(data, key, &[])?,
-    ))
+    Ok(Datum::bytea(Scheme::named(&args[2])?.encrypt(
+        data,
+        key,
+        &[],
+    )?))
 }
 
 pub(super) fn decrypt(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (data, key) = (raw(&args[0]), raw(&args[1]));
     interrupt::expect(data.len())?;
-    Ok(Datum::bytea(
-        Scheme::named(&args[2])?.decrypt(data, key, &[])?,
-    ))
+    Ok(Datum::bytea(Scheme::named(&args[2])?.decrypt(
+        data,
+        key,
+        &[],
+    )?))
 }
 
 pub(super) fn encrypt_iv(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

@@ -1,7 +1,7 @@
 //! ASCII armor of OpenPGP (RFC 4880, section 6): base64 with a checksum between two lines.
 
 use super::{failed, invalid};
-use crate::extension::bytes;
+use crate::func::extension::bytes;
 use crate::func::string::text;
 use crate::func::{EvalContext, EvalResult, EvalStop, SetIterator};
 use base64::Engine;

@@ -9,11 +9,12 @@
 //! | two letters | traditional DES | crypt(3) of Version 7 |
 
 use super::{des, invalid, random};
-use crate::extension::hash;
+use crate::func::extension::hash;
 use crate::func::number::int;
 use crate::func::string::text;
 use crate::func::{EvalContext, EvalResult};
 use blowfish::Blowfish;
+use throng_types::error::state;
 use throng_types::{Datum, Error, Result, interrupt};
 
 /// The letters of all of them but bcrypt, the lowest six bits first.
@@ -38,7 +39,7 @@ pub(super) fn crypt(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             return Err(Error::unsupported(what).into());
         }
         [b'$', b'2', b'$', ..] => return Err(invalid_salt().into()),
-        [b'$', b'1', b'$', ..] => md5_crypt(password, setting),
+        [b'$', b'1', b'$', ..] => md5_crypt(password, setting)?,
         [b'$', b'5', b'$', ..] => sha_crypt(password, setting, &SHA256)?,
         [b'$', b'6', b'$', ..] => sha_crypt(password, setting, &SHA512)?,
         [b'_', ..] => extended_des(password, setting)?,
@@ -177,7 +178,10 @@ fn bcrypt(password: &[u8], setting: &[u8]) -> Result<String> {
     let hash: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
     // The last byte of the hash is left out, and unused bits of the salt are zeros.
     let salt = bcrypt_base64(&salt);
-    Ok(format!("$2a${cost:02}${salt}{}", bcrypt_base64(&hash[..23])))
+    Ok(format!(
+        "$2a${cost:02}${salt}{}",
+        bcrypt_base64(&hash[..23])
+    ))
 }
 
 /// The salt between `$1$` and the next dollar, eight letters at most.
@@ -187,7 +191,8 @@ fn salt_after(setting: &[u8], prefix: usize, most: usize) -> &[u8] {
     &rest[..end.min(most)]
 }
 
-fn md5_crypt(password: &[u8], setting: &[u8]) -> String {
+fn md5_crypt(password: &[u8], setting: &[u8]) -> Result<String> {
+    interrupt::expect(password.len().saturating_mul(1000))?;
     let salt = salt_after(setting, 3, 8);
     let mut sum = hash::md5(&[password, salt, password].concat());
     let mut first = [password, b"$1$", salt].concat();
@@ -202,6 +207,7 @@ fn md5_crypt(password: &[u8], setting: &[u8]) -> String {
     }
     sum = hash::md5(&first);
     for round in 0..1000 {
+        interrupt::poll()?;
         let mut next = Vec::new();
         next.extend_from_slice(if round % 2 == 1 { password } else { &sum });
         if round % 3 != 0 {
@@ -221,7 +227,7 @@ fn md5_crypt(password: &[u8], setting: &[u8]) -> String {
         push_letters(&mut out, group(a, b, c), 4);
     }
     push_letters(&mut out, sum[11].into(), 2);
-    out
+    Ok(out)
 }
 
 /// What a letter of a salt stands for.
@@ -328,6 +334,8 @@ fn repeated(hash: &[u8], len: usize) -> Vec<u8> {
 
 fn sha_crypt(password: &[u8], setting: &[u8], of: &ShaCrypt) -> Result<String> {
     const SALT: usize = 16;
+    /// Of a password: as many copies of it as it has bytes are hashed.
+    const LONGEST: usize = 4096;
     let mut rest = &setting[of.prefix.len()..];
     let mut said = None;
     if let Some(after) = rest.strip_prefix(b"rounds=")
@@ -342,7 +350,10 @@ fn sha_crypt(password: &[u8], setting: &[u8], of: &ShaCrypt) -> Result<String> {
     let rounds = said.unwrap_or(SHA_ROUNDS);
     let salt = salt_after(rest, 0, SALT);
     interrupt::expect(rounds as usize * 1024)?;
-    interrupt::expect(password.len().saturating_mul(password.len()))?;
+    if password.len() > LONGEST {
+        let message = "password is too long for SHA-crypt";
+        return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+    }
     let mut sum = (of.hash)(&[password, salt, password].concat());
     let mut first = [password, salt].concat();
     first.extend(repeated(&sum, password.len()));
@@ -352,10 +363,7 @@ fn sha_crypt(password: &[u8], setting: &[u8], of: &ShaCrypt) -> Result<String> {
         bits >>= 1;
     }
     sum = (of.hash)(&first);
-    let passwords = repeated(
-        &(of.hash)(&password.repeat(password.len())),
-        password.len(),
-    );
+    let passwords = repeated(&(of.hash)(&password.repeat(password.len())), password.len());
     let salts = salt.repeat(16 + usize::from(sum[0]));
     let salts = repeated(&(of.hash)(&salts), salt.len());
     for round in 0..rounds {
@@ -378,7 +386,9 @@ fn sha_crypt(password: &[u8], setting: &[u8], of: &ShaCrypt) -> Result<String> {
     out += &String::from_utf8_lossy(salt);
     out.push('$');
     for group in of.groups {
-        let bits = group.iter().fold(0, |bits, at| bits << 8 | u32::from(sum[*at]));
+        let bits = group
+            .iter()
+            .fold(0, |bits, at| bits << 8 | u32::from(sum[*at]));
         push_letters(&mut out, bits, group.len() + 1);
     }
     Ok(out)
@@ -388,11 +398,33 @@ fn sha_crypt(password: &[u8], setting: &[u8], of: &ShaCrypt) -> Result<String> {
 mod tests {
     use super::*;
 
+    /// From Drepper's text.
+    #[test]
+    fn sha_crypt_is_that_of_its_text() {
+        let hash = |setting: &str, of| sha_crypt(b"Hello world!", setting.as_bytes(), of).ok();
+        assert_eq!(
+            hash("$5$saltstring", &SHA256).as_deref(),
+            Some("$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5")
+        );
+        assert_eq!(
+            hash("$5$rounds=10000$saltstringsaltstring", &SHA256).as_deref(),
+            Some("$5$rounds=10000$saltstringsaltst$3xv.VbSHBb41AL9AvLeujZkZRBAwqFMz2.opqey6IcA")
+        );
+        assert_eq!(
+            hash("$6$saltstring", &SHA512).as_deref(),
+            Some(concat!(
+                "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjl/O817G3uB",
+                "nIFNjnQJuesI68u4OTLiBFdcbYEdFCoEOfaS35inz1"
+            ))
+        );
+    }
+
     /// From PostgreSQL 15's pgcrypto.
     #[test]
     fn hashes_of_passwords() {
         let salt = b"$1$abcdefghijk";
-        assert_eq!(md5_crypt(b"x", salt), "$1$abcdefgh$znAnv9M.XU2pRYfmSs46h/");
+        let made = md5_crypt(b"x", salt).expect("MD5");
+        assert_eq!(made, "$1$abcdefgh$znAnv9M.XU2pRYfmSs46h/");
         let made = traditional_des(b"x", *b"ab").expect("DES");
         assert_eq!(made, "abiQ6Ep3EYTHc");
         let made = extended_des(b"x", b"_J9..rasm").expect("DES");
