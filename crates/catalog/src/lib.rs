@@ -139,6 +139,7 @@ pub mod builtin {
         pub const OPERATOR: Oid = Oid(2617);
         pub const OPERATOR_CLASS: Oid = Oid(2616);
         pub const OPERATOR_FAMILY: Oid = Oid(2753);
+        pub const CAST: Oid = Oid(2605);
         pub const ACCESS_METHOD: Oid = Oid(2601);
         pub const COLLATION: Oid = Oid(3456);
         pub const TABLESPACE: Oid = Oid(1213);

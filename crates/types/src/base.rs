@@ -7,6 +7,7 @@
 //! Bytes are canonical: two values that print alike have the same bytes.
 
 use crate::Oid;
+use crate::sqltype::made;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -36,7 +37,40 @@ pub enum BaseOrder {
 }
 
 /// Every type of this kind.
-const BASE_TYPES: &[BaseType] = &[];
+const BASE_TYPES: &[BaseType] = &[
+    BaseType {
+        ty: made::CITEXT,
+        order: BaseOrder::Form(lowered),
+    },
+    BaseType {
+        ty: made::HSTORE,
+        order: BaseOrder::Bytes,
+    },
+];
+
+/// Text in lower case, letter by letter.
+fn lowered(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if bytes.is_ascii() {
+        return match bytes.iter().any(u8::is_ascii_uppercase) {
+            true => Cow::Owned(bytes.to_ascii_lowercase()),
+            false => Cow::Borrowed(bytes),
+        };
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let lower: String = text.chars().map(lower_letter).collect();
+    Cow::Owned(lower.into_bytes())
+}
+
+/// A letter's lower case, where that is one letter.
+pub fn lower_letter(c: char) -> char {
+    let mut counterparts = c.to_lowercase();
+    match (counterparts.next(), counterparts.next()) {
+        (Some(one), None) => one,
+        // The one letter whose full mapping is longer and that has a simple one.
+        _ if c == 'İ' => 'i',
+        _ => c,
+    }
+}
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseType> {

@@ -243,6 +243,8 @@ struct Binder<'a> {
     arguments: Option<routine::body::Arguments>,
     /// The functions whose bodies are being bound in the place of their calls.
     inlining: Vec<Oid>,
+    /// Where operators were said to be; see [`Binder::check_operator_schema`].
+    operator_schemas: Vec<Oid>,
     /// What the role may not do with relations as a whole.
     accesses: Vec<ddl::privilege::Access>,
     /// A view's definition is bound: who may read it is seen when it is read.
@@ -287,6 +289,7 @@ impl<'a> Binder<'a> {
             merging: None,
             arguments: None,
             inlining: vec![],
+            operator_schemas: vec![],
             accesses: vec![],
             definition: false,
             computed: vec![],

@@ -13,8 +13,9 @@ use throng_types::{Error, Oid, Result};
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
 use throng_catalog::system::extension;
-use throng_catalog::{ConstraintDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
+use throng_catalog::{ConstraintDef, ExtensionDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
 use throng_types::lexical::quote_ident;
+use throng_values::func::extension::known;
 
 /// What a drop takes along.
 #[derive(Default)]
@@ -206,6 +207,9 @@ impl Run<'_> {
                 Some(Object::Extension(extension)) => {
                     extension.members.iter().for_each(|m| found.part(*m));
                     self.collect_requiring(oid, found);
+                    self.collect_operator_users(&extension, found);
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
                 Some(Object::Trigger(trigger)) => {
                     let parts = self.parts_of_trigger(&trigger);
@@ -350,10 +354,26 @@ impl Run<'_> {
 
     /// Defaults and conditions, of tables that stay, that call a function.
     fn collect_callers(&self, def: &RoutineDef, found: &mut Collector) {
-        let (defaults, callers) = self.callers_of(def);
+        let callers = self.callers_of(def);
+        self.collect_texts(callers, def.oid, found);
+    }
+
+    /// Those that have an operator of an extension.
+    fn collect_operator_users(&self, extension: &ExtensionDef, found: &mut Collector) {
+        let schema = self.catalog().schema(extension.schema);
+        let known = known(&extension.name).filter(|known| !known.operators.is_empty());
+        if let (Some(schema), Some(known)) = (schema, known) {
+            let users = self.operator_users(&schema.name, known.operators);
+            self.collect_texts(users, extension.oid, found);
+        }
+    }
+
+    /// Defaults and conditions, of tables that stay, that depend on an object.
+    fn collect_texts(&self, texts: (Vec<(Oid, u16)>, Vec<Oid>), on: Oid, found: &mut Collector) {
+        let (defaults, callers) = texts;
         for (table, attnum) in defaults {
             if let Some(view) = self.catalog().view(table) {
-                self.collect_view_default(view, attnum, def.oid, found);
+                self.collect_view_default(view, attnum, on, found);
                 continue;
             }
             let Some(of) = self
@@ -369,18 +389,18 @@ impl Run<'_> {
                 self.describe(table)
             );
             if of.column(attnum).generated.is_some() {
-                found.dependents.push((column, self.describe(def.oid)));
+                found.dependents.push((column, self.describe(on)));
                 found.columns.push((table, attnum));
                 continue;
             }
             let dependent = format!("default value for {column}");
-            found.dependents.push((dependent, self.describe(def.oid)));
+            found.dependents.push((dependent, self.describe(on)));
             found.defaults.push((table, attnum));
         }
         for caller in callers {
             if !found.gone.contains(&caller) {
                 let dependent = self.describe(caller);
-                found.dependents.push((dependent, self.describe(def.oid)));
+                found.dependents.push((dependent, self.describe(on)));
                 found.part(caller);
             }
         }

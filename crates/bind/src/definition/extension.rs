@@ -7,9 +7,9 @@ use super::Run;
 use crate::binder::{native_routines, not_available, stored_context};
 use crate::command::{ExtensionDdl, RoutineWord, Target, TargetKind};
 use throng_catalog::builtin::class;
-use throng_catalog::{CommentDef, ExtensionDef, RoutineDef, builtin};
+use throng_catalog::{CommentDef, ExtensionDef, RoutineDef, TypeDef, builtin};
 use throng_values::acl::Kind;
-use throng_values::func::extension::{Extension, known};
+use throng_values::func::extension::{Extension, ExtensionType, known};
 
 impl Run<'_> {
     pub(super) fn extension(&mut self, ddl: &ExtensionDdl) -> Result<()> {
@@ -88,6 +88,12 @@ impl Run<'_> {
 
     /// Makes the members that are not there.
     fn bring_members(&mut self, known: &Extension, def: &mut ExtensionDef) -> Result<()> {
+        for ty in known.types {
+            if !def.members.contains(&ty.oid) {
+                self.add_type(ty, def.schema)?;
+                def.members.push(ty.oid);
+            }
+        }
         let mut path = vec![builtin::PG_CATALOG, def.schema];
         let required = def.requires.iter();
         path.extend(required.filter_map(|oid| Some(self.catalog().extension(*oid)?.schema)));
@@ -102,6 +108,23 @@ impl Run<'_> {
                 def.members.push(oid);
             }
         }
+        Ok(())
+    }
+
+    fn add_type(&mut self, ty: &ExtensionType, schema: Oid) -> Result<()> {
+        self.type_name_is_free(schema, ty.name)?;
+        self.edit.put(TypeDef {
+            oid: ty.oid,
+            schema,
+            name: ty.name.to_owned(),
+            owner: builtin::SUPERUSER,
+            labels: vec![],
+            domain: None,
+            fields: None,
+            array_name: None,
+        });
+        let owner = builtin::SUPERUSER;
+        self.grant_defaults(class::TYPE, ty.oid, owner, schema, Kind::Type);
         Ok(())
     }
 

@@ -8,7 +8,10 @@ use super::constraint::dependency;
 use super::user_routine::PLPGSQL;
 use super::{Rows, SystemState, row};
 use crate::builtin::class;
-use crate::{Catalog, Object, builtin};
+use crate::{Catalog, ExtensionDef, Object, builtin};
+use std::sync::Arc;
+use throng_values::func::Operator;
+use throng_values::func::extension::Extension;
 
 /// Below the numbers that dumps take for a user's.
 pub const EXTENSION: Oid = Oid(13596);
@@ -106,6 +109,7 @@ pub(super) fn members(catalog: &Catalog) -> Rows {
         let required = def.requires.iter();
         rows.extend(required.map(|oid| dependency(own, (CLASS, *oid, 0), b'n')));
         let members = def.members.iter();
+        rows.extend(built_in_members(&def.name).map(|member| dependency(member, own, b'e')));
         rows.extend(members.map(|oid| {
             let class = match catalog.object(*oid) {
                 Some(Object::Type(_)) => class::TYPE,
@@ -115,6 +119,35 @@ pub(super) fn members(catalog: &Catalog) -> Rows {
         }));
     }
     rows
+}
+
+/// Operators and casts, which are the server's wherever their types are, as `pg_depend` names them.
+fn built_in_members(name: &str) -> impl Iterator<Item = (Oid, Oid, u16)> {
+    let known = throng_values::func::extension::known(name).into_iter();
+    known.flat_map(|e| {
+        let operators = e.operators.iter().map(|o| (class::OPERATOR, o.oid, 0));
+        let casts = e.cast_oids().map(|(oid, _)| (class::CAST, oid, 0));
+        operators.chain(casts)
+    })
+}
+
+/// The extensions that are installed, with what is known of them.
+pub(super) fn installed(catalog: &Catalog) -> Vec<(Arc<ExtensionDef>, &'static Extension)> {
+    let defs = catalog.extensions().into_iter();
+    let with_description = |def: &Arc<ExtensionDef>| {
+        let known = throng_values::func::extension::known(&def.name)?;
+        Some((def.clone(), known))
+    };
+    defs.filter_map(with_description).collect()
+}
+
+/// The function behind an operator of an extension.
+pub(super) fn code_of(catalog: &Catalog, def: &ExtensionDef, operator: &Operator) -> Oid {
+    let operands = [operator.left, operator.right].into_iter();
+    let operands: Vec<Oid> = operands.filter(|ty| *ty != Oid::NONE).collect();
+    let named = catalog.routines_in(def.schema, operator.code_name);
+    let found = named.into_iter().find(|r| r.input_types() == operands);
+    found.map_or(Oid::NONE, |routine| routine.oid)
 }
 
 /// The rows of `pg_description` about languages and PL/pgSQL.

@@ -133,6 +133,7 @@ fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
         Some(forms) => &forms.functions,
         None if made::is_enum(ty.oid) => &ENUM_FORMS,
         None if made::is_composite(ty.oid) => &RECORD_FORMS,
+        None if made::is_base(ty.oid) => &[],
         None => &ARRAY_FORMS,
     };
     for (slot, (oid, _)) in functions.iter_mut().zip(given) {

@@ -49,7 +49,7 @@ pub use registry::{
 };
 pub use resolve::{
     Callee, Filler, Given, Resolved, ResolvedOperator, Signature, resolve_call, resolve_function,
-    resolve_operator,
+    resolve_operator, resolve_operator_among,
 };
 pub use throng_types::vocabulary::Volatility;
 

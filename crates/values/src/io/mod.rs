@@ -6,7 +6,9 @@
 pub mod array;
 pub mod base;
 pub mod binary;
+mod citext;
 pub mod datetime;
+pub mod hstore;
 pub mod json;
 pub mod jsonpath;
 pub mod record;

@@ -22,6 +22,7 @@ use crate::tree::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelK
 use throng_catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
 use throng_syntax::parse::{self, ast};
 use throng_values::func::RelColumn;
+use throng_values::func::extension::extension_of_operator;
 use throng_values::func::{CastContext, EvalContext, find_cast};
 use throng_values::io::{FormatSettings, IntervalStyle};
 
@@ -777,6 +778,11 @@ impl Uses {
             QueryPart::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
                 self.objects.entry(call.def.oid).or_default();
             }
+            QueryPart::Expr(Expr::Op { op, .. } | Expr::ArrayCompare { op, .. })
+                if extension_of_operator(op.oid).is_some() =>
+            {
+                self.objects.entry(op.oid).or_default();
+            }
             _ => {}
         }
     }
@@ -795,6 +801,10 @@ impl Uses {
 
 /// The relation whose rows' type an object is, or the object.
 fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
+    if let Some(extension) = extension_of_operator(object) {
+        let def = catalog.extension_by_name(extension.name);
+        return def.map_or(object, |def| def.oid);
+    }
     match made::is_composite(object) && catalog.made_type(object).is_none() {
         true => made::serial(object).unwrap_or(object),
         false => object,

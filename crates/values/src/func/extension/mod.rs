@@ -11,14 +11,18 @@
 //! ```
 //! A symbol never changes its meaning: functions of old data directories are found by it.
 
+mod citext;
 mod hash;
 mod pgcrypto;
 mod uuid_ossp;
 
-use crate::func::{Body, EvalContext, EvalFn, EvalResult, Function, SetFn, Volatility};
+use crate::func::{
+    Aggregate, Body, Cast, EvalContext, EvalFn, EvalResult, Function, Operator, SetFn, Volatility,
+};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use throng_types::sqltype::{element_of, made};
 use throng_types::{Datum, Error, Oid};
 
 /// PL/pgSQL is the extension that every database is born with.
@@ -38,6 +42,42 @@ pub struct Extension {
     /// Extensions that must be there.
     pub requires: &'static [&'static str],
     pub functions: &'static [Native],
+    pub types: &'static [ExtensionType],
+    pub operators: &'static [Operator],
+    pub casts: &'static [Cast],
+    pub aggregates: &'static [Aggregate],
+}
+
+impl Extension {
+    /// What has no requirements, and nothing but functions.
+    const PLAIN: Extension = Extension {
+        name: "",
+        version: "",
+        comment: "",
+        relocatable: true,
+        trusted: true,
+        requires: &[],
+        functions: &[],
+        types: &[],
+        operators: &[],
+        casts: &[],
+        aggregates: &[],
+    };
+
+    /// Its casts with their oids, which are those of operators that it has not.
+    pub fn cast_oids(&self) -> impl Iterator<Item = (Oid, &'static Cast)> + use<> {
+        const FIRST_CAST: u32 = OPERATORS_EACH / 2;
+        let place = EXTENSIONS.iter().position(|e| e.name == self.name);
+        let first = operator_oid(place.unwrap_or(0) as u32, FIRST_CAST);
+        (first..).map(Oid).zip(self.casts)
+    }
+}
+
+/// A base type of an extension: its oid is one of those that [`made`] lists, and its forms are told
+/// in `io`.
+pub struct ExtensionType {
+    pub oid: Oid,
+    pub name: &'static str,
 }
 
 /// A function of an extension.
@@ -69,8 +109,12 @@ fn bytes(value: &Datum) -> &[u8] {
     }
 }
 
-/// Every extension but PL/pgSQL, by name.
-pub static EXTENSIONS: &[&Extension] = &[&pgcrypto::EXTENSION, &uuid_ossp::EXTENSION];
+/// Every extension but PL/pgSQL, in an order that stays: their places are in oids.
+pub static EXTENSIONS: &[&Extension] = &[
+    &citext::EXTENSION,
+    &pgcrypto::EXTENSION,
+    &uuid_ossp::EXTENSION,
+];
 
 /// The extension of that name.
 pub fn known(name: &str) -> Option<&'static Extension> {
@@ -132,6 +176,65 @@ static NATIVES: LazyLock<Named<Named<Function>>> = LazyLock::new(|| {
     }
     all
 });
+
+/// The oids of operators: an extension's place here is the first of its own, and never another's.
+const FIRST_OPERATOR: u32 = made::FIRST - (1 << 16);
+const OPERATORS_EACH: u32 = 1 << 8;
+
+/// The oid of an operator, by its extension's number and its own.
+const fn operator_oid(extension: u32, number: u32) -> u32 {
+    FIRST_OPERATOR + extension * OPERATORS_EACH + number
+}
+
+/// An operator as the tables of extensions write it; 0 in the place of an operator that is none.
+const fn operator(
+    (extension, number): (u32, u32),
+    name: &'static str,
+    (left, right, ret): (Oid, Oid, Oid),
+    code: &'static str,
+    (commutator, negator): (u32, u32),
+    eval: EvalFn,
+) -> Operator {
+    const fn related(extension: u32, number: u32) -> u32 {
+        match number {
+            0 => 0,
+            number => operator_oid(extension, number),
+        }
+    }
+    let oid = operator_oid(extension, number);
+    Operator::new(oid, name, left, right, ret, (0, code), eval)
+        .related(related(extension, commutator), related(extension, negator))
+}
+
+/// The extension that an operator is of.
+pub fn extension_of_operator(oid: Oid) -> Option<&'static Extension> {
+    if !(FIRST_OPERATOR..made::FIRST).contains(&oid.0) {
+        return None;
+    }
+    let mut all = EXTENSIONS.iter().copied();
+    all.find(|e| e.operators.iter().any(|o| o.oid == oid))
+}
+
+/// The extension that a type, or a type of arrays of it, is of.
+pub fn extension_of_type(ty: Oid) -> Option<&'static Extension> {
+    let ty = element_of(ty).unwrap_or(ty);
+    if !made::is_base(ty) {
+        return None;
+    }
+    let mut all = EXTENSIONS.iter().copied();
+    all.find(|e| e.types.iter().any(|t| t.oid == ty))
+}
+
+/// The extensions whose types are among these: whoever has a value has its type's operators.
+pub(super) fn of_types(types: &[Oid]) -> Vec<&'static Extension> {
+    let mut found: Vec<&'static Extension> = Vec::new();
+    for extension in types.iter().filter_map(|ty| extension_of_type(*ty)) {
+        if !found.iter().any(|f| f.name == extension.name) {
+            found.push(extension);
+        }
+    }
+    found
+}
 
 /// What computes a kept function; None where its extension is not known any more.
 pub fn native(extension: &str, symbol: &str) -> Option<&'static Function> {

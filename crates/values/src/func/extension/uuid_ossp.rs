@@ -14,10 +14,8 @@ pub(super) static EXTENSION: Extension = Extension {
     name: "uuid-ossp",
     version: "1.1",
     comment: "generate universally unique identifiers (UUIDs)",
-    relocatable: true,
-    trusted: true,
-    requires: &[],
     functions: FUNCTIONS,
+    ..Extension::PLAIN
 };
 
 const FUNCTIONS: &[Native] = &[

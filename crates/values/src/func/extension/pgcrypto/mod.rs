@@ -24,10 +24,8 @@ pub(super) static EXTENSION: Extension = Extension {
     name: "pgcrypto",
     version: "1.4",
     comment: "cryptographic functions",
-    relocatable: true,
-    trusted: true,
-    requires: &[],
     functions: FUNCTIONS,
+    ..Extension::PLAIN
 };
 
 const FUNCTIONS: &[Native] = &[
