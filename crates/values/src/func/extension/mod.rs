@@ -12,8 +12,12 @@
 //! A symbol never changes its meaning: functions of old data directories are found by it.
 
 mod citext;
+mod fuzzystrmatch;
 mod hash;
+mod hstore;
+mod pg_trgm;
 mod pgcrypto;
+mod unaccent;
 mod uuid_ossp;
 
 use crate::func::{
@@ -112,7 +116,11 @@ fn bytes(value: &Datum) -> &[u8] {
 /// Every extension but PL/pgSQL, in an order that stays: their places are in oids.
 pub static EXTENSIONS: &[&Extension] = &[
     &citext::EXTENSION,
+    &hstore::EXTENSION,
+    &pg_trgm::EXTENSION,
+    &fuzzystrmatch::EXTENSION,
     &pgcrypto::EXTENSION,
+    &unaccent::EXTENSION,
     &uuid_ossp::EXTENSION,
 ];
 
