@@ -46,7 +46,27 @@ const BASE_TYPES: &[BaseType] = &[
         ty: made::HSTORE,
         order: BaseOrder::Bytes,
     },
+    BaseType {
+        ty: made::VECTOR,
+        order: BaseOrder::Form(ordered_floats),
+    },
 ];
+
+/// Floats of four bytes, which are no NaN, one by one; the shorter vector first.
+fn ordered_floats(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut form = Vec::with_capacity(bytes.len());
+    for part in bytes.chunks_exact(4) {
+        let number = f32::from_le_bytes([part[0], part[1], part[2], part[3]]);
+        // Zero has one form.
+        let bits = if number == 0.0 { 0 } else { number.to_bits() };
+        let flipped = match bits >> 31 {
+            1 => !bits,
+            _ => bits | 1 << 31,
+        };
+        form.extend_from_slice(&flipped.to_be_bytes());
+    }
+    Cow::Owned(form)
+}
 
 /// Text in lower case, letter by letter.
 fn lowered(bytes: &[u8]) -> Cow<'_, [u8]> {

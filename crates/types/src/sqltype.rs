@@ -233,9 +233,10 @@ pub mod made {
     /// The types of extensions. A number never gets another meaning: it is kept in rows.
     pub const CITEXT: Oid = Oid(FIRST_BASE);
     pub const HSTORE: Oid = Oid(FIRST_BASE + 2);
+    pub const VECTOR: Oid = Oid(FIRST_BASE + 4);
 
     /// What `pg_type` says of one: its length, and its category.
-    const BASES: [(Oid, i16, u8); 2] = [(CITEXT, -1, b'S'), (HSTORE, -1, b'U')];
+    const BASES: [(Oid, i16, u8); 3] = [(CITEXT, -1, b'S'), (HSTORE, -1, b'U'), (VECTOR, -1, b'U')];
     /// Domains and composite types are from here on, enums below.
     const SECOND: u32 = FIRST + (1 << 29);
     const LAST: u32 = (1 << 31) - 1;
@@ -477,6 +478,9 @@ pub fn format_type(ty: SqlType) -> String {
         oid::TIMESTAMP => timed("timestamp", ty.typmod, " without time zone"),
         oid::TIMESTAMPTZ => timed("timestamp", ty.typmod, " with time zone"),
         oid::INTERVAL => interval_name(ty.typmod),
+        oid if made::is_base(oid) && ty.typmod >= 0 => {
+            format!("{}({})", made::mark(oid), ty.typmod)
+        }
         oid if made::is_made(oid) => made::mark(oid),
         _ => info.name.into(),
     }

@@ -3,7 +3,7 @@
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
 use crate::eval::EvalContext;
-use crate::io::{citext, hstore};
+use crate::io::{citext, hstore, vector};
 use throng_types::{Error, Oid, Result};
 
 /// What PostgreSQL calls a type's input, output, receive, send and modifier functions.
@@ -27,7 +27,7 @@ pub struct Modifier {
 }
 
 /// Every type of this kind.
-static BASE_TYPES: &[&BaseInputOutput] = &[&citext::CITEXT, &hstore::HSTORE];
+static BASE_TYPES: &[&BaseInputOutput] = &[&citext::CITEXT, &hstore::HSTORE, &vector::VECTOR];
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseInputOutput> {

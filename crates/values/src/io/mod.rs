@@ -14,6 +14,7 @@ pub mod jsonpath;
 pub mod record;
 pub mod scalar;
 pub mod typmod;
+pub mod vector;
 
 use crate::acl;
 use crate::eval::{EvalContext, ObjectKind};

@@ -19,6 +19,7 @@ mod pg_trgm;
 mod pgcrypto;
 mod unaccent;
 mod uuid_ossp;
+mod vector;
 
 use crate::func::{
     Aggregate, Body, Cast, EvalContext, EvalFn, EvalResult, Function, Operator, SetFn, Volatility,
@@ -121,6 +122,7 @@ pub static EXTENSIONS: &[&Extension] = &[
     &fuzzystrmatch::EXTENSION,
     &pgcrypto::EXTENSION,
     &unaccent::EXTENSION,
+    &vector::EXTENSION,
     &uuid_ossp::EXTENSION,
 ];
 
@@ -254,6 +256,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn operators_have_the_numbers_of_their_extensions() {
+        let mut known = std::collections::BTreeSet::new();
+        for (place, extension) in EXTENSIONS.iter().enumerate() {
+            for operator in extension.operators {
+                let number = operator.oid.0 - FIRST_OPERATOR;
+                assert_eq!(number / OPERATORS_EACH, place as u32, "{}", extension.name);
+                assert!(number % OPERATORS_EACH < OPERATORS_EACH / 2);
+                assert!(known.insert(operator.oid), "{}", operator.name);
+                for related in [operator.commutator, operator.negator] {
+                    let mut own = extension.operators.iter();
+                    assert!(related == Oid::NONE || own.any(|o| o.oid == related));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_function_has_a_symbol_of_its_own() {
         let count: usize = EXTENSIONS.iter().map(|e| e.functions.len()).sum();
         assert_eq!(NATIVES.values().map(HashMap::len).sum::<usize>(), count);
@@ -266,6 +285,11 @@ mod tests {
                 );
                 let found = super::native(extension.name, native.symbol());
                 assert_eq!(found.map(|f| f.name), Some(native.name()));
+            }
+            for operator in extension.operators {
+                let mut natives = extension.functions.iter();
+                let code = natives.find(|native| native.name() == operator.code_name);
+                assert!(code.is_some(), "{}", operator.code_name);
             }
             for required in extension.requires {
                 assert!(known(required).is_some(), "{required}");
