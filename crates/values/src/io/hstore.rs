@@ -1,7 +1,7 @@
 //! `hstore`: its bytes, and its forms as text and in binary.
 //!
 //! ```text
-//! count | pairs: key's length, key, value's length or NULL, value     all numbers u32, little endian
+//! count │ key length, key, value length or NULL, value │ …     numbers are u32, little endian
 //! ```
 //! Keys are in PostgreSQL's order, the shorter ones first, and each is there once; so equal values
 //! have equal bytes.

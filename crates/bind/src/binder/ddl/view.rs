@@ -11,6 +11,7 @@ use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use crate::binder::expr::operator::{own_operator, relation_of};
 use crate::binder::query::scope::Names;
 use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
@@ -22,7 +23,6 @@ use crate::tree::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelK
 use throng_catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
 use throng_syntax::parse::{self, ast};
 use throng_values::func::RelColumn;
-use throng_values::func::extension::extension_of_operator;
 use throng_values::func::{CastContext, EvalContext, find_cast};
 use throng_values::io::{FormatSettings, IntervalStyle};
 
@@ -778,10 +778,9 @@ impl Uses {
             QueryPart::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
                 self.objects.entry(call.def.oid).or_default();
             }
-            QueryPart::Expr(Expr::Op { op, .. } | Expr::ArrayCompare { op, .. })
-                if extension_of_operator(op.oid).is_some() =>
-            {
-                self.objects.entry(op.oid).or_default();
+            QueryPart::Expr(e) => {
+                let operator = own_operator(e).into_iter();
+                operator.for_each(|oid| drop(self.objects.entry(oid).or_default()));
             }
             _ => {}
         }
@@ -796,18 +795,6 @@ impl Uses {
         };
         self.objects.entry(oid).or_default();
         self.entries.push((rel.id, oid));
-    }
-}
-
-/// The relation whose rows' type an object is, or the object.
-fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
-    if let Some(extension) = extension_of_operator(object) {
-        let def = catalog.extension_by_name(extension.name);
-        return def.map_or(object, |def| def.oid);
-    }
-    match made::is_composite(object) && catalog.made_type(object).is_none() {
-        true => made::serial(object).unwrap_or(object),
-        false => object,
     }
 }
 

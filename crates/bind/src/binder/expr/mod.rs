@@ -206,9 +206,7 @@ impl Binder<'_> {
                 let what = if *greatest { "GREATEST" } else { "LEAST" };
                 let args = self.exprs(args, scope)?;
                 let (args, ty) = self.unify(args, what)?;
-                let less = self
-                    .resolve_operator("<", Some(ty.oid), ty.oid)
-                    .map_err(|e| at(e, pos))?;
+                let less = self.operator_at("<", Some(ty.oid), ty.oid, pos)?;
                 Ok(Expr::MinMax {
                     greatest: *greatest,
                     less: less.operator,
@@ -391,9 +389,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let right = self.refreshed(right);
         let Some(left) = left.map(|l| self.refreshed(l)) else {
-            let found = self
-                .resolve_operator(name, None, right.type_oid())
-                .map_err(|e| at(e, pos))?;
+            let found = self.operator_at(name, None, right.type_oid(), pos)?;
             let right = self.coerce(right, SqlType::plain(found.right), pos)?;
             let ty = SqlType::plain(found.ret);
             return Ok(Expr::Op {
@@ -402,9 +398,7 @@ impl Binder<'_> {
                 ty,
             });
         };
-        let found = self
-            .resolve_operator(name, Some(left.type_oid()), right.type_oid())
-            .map_err(|e| at(e, pos))?;
+        let found = self.operator_at(name, Some(left.type_oid()), right.type_oid(), pos)?;
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;
         let right = self.coerce(right, SqlType::plain(found.right), pos)?;
         let ty = SqlType::plain(found.ret);
@@ -428,9 +422,7 @@ impl Binder<'_> {
         pos: Pos,
     ) -> Result<(&'static Operator, Expr, Expr)> {
         let (left, right) = (self.refreshed(left), self.refreshed(right));
-        let found = self
-            .resolve_operator(name, Some(left.type_oid()), right.type_oid())
-            .map_err(|e| at(e, pos))?;
+        let found = self.operator_at(name, Some(left.type_oid()), right.type_oid(), pos)?;
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;
         let right = self.coerce(right, SqlType::plain(found.right), pos)?;
         Ok((found.operator, left, right))
@@ -610,9 +602,7 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|(e, pos)| self.coerce(e, ty, pos))
                 .collect::<Result<Vec<_>>>()?;
-            let found = self
-                .resolve_operator(name, Some(left.type_oid()), ty.oid)
-                .map_err(|e| at(e, pos))?;
+            let found = self.operator_at(name, Some(left.type_oid()), ty.oid, pos)?;
             let plain = left.clone();
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
             let array = Expr::Array(items, SqlType::plain(array));
@@ -727,9 +717,7 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
         };
-        let found = self
-            .resolve_operator(&op.name, Some(l.type_oid()), element)
-            .map_err(|e| at(e, op.pos))?;
+        let found = self.operator_at(&op.name, Some(l.type_oid()), element, op.pos)?;
         if found.ret != oid::BOOL {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
@@ -780,9 +768,7 @@ impl Binder<'_> {
         let inverted = fields.len() > 1 && all;
         let name = if inverted { "=" } else { op.name.as_str() };
         for ((expr, pos), column) in fields.into_iter().zip(&columns) {
-            let found = self
-                .resolve_operator(name, Some(expr.type_oid()), column.ty.oid)
-                .map_err(|e| at(e, op.pos))?;
+            let found = self.operator_at(name, Some(expr.type_oid()), column.ty.oid, op.pos)?;
             if found.ret != oid::BOOL {
                 let message = format!(
                     "operator {name} must return type boolean, not type {}",

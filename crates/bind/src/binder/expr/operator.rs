@@ -4,8 +4,12 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use crate::binder::Binder;
-use throng_syntax::parse::ast;
-use throng_values::func::extension::{Extension, known};
+use crate::binder::at;
+use crate::tree::expr::Expr;
+use throng_catalog::Catalog;
+use throng_syntax::parse::ast::{self, Pos};
+use throng_types::sqltype::made;
+use throng_values::func::extension::{Extension, extension_of_operator, known};
 use throng_values::func::{Operator, ResolvedOperator, resolve_operator_among};
 
 impl Binder<'_> {
@@ -32,6 +36,18 @@ impl Binder<'_> {
         resolve_operator_among(&own, name, left, right)
     }
 
+    /// The same, where an error has its place.
+    pub(in crate::binder) fn operator_at(
+        &self,
+        name: &str,
+        left: Option<Oid>,
+        right: Oid,
+        pos: Pos,
+    ) -> Result<ResolvedOperator> {
+        self.resolve_operator(name, left, right)
+            .map_err(|e| at(e, pos))
+    }
+
     /// That the schema of an operator has one of that name; from here on it is sought there, too.
     pub(in crate::binder) fn check_operator_schema(&mut self, op: &ast::Operator) -> Result<()> {
         let Some(name) = op.schema.as_deref().filter(|name| *name != "pg_catalog") else {
@@ -50,5 +66,26 @@ impl Binder<'_> {
                 Err(Error::new(state::UNDEFINED_FUNCTION, message).position(op.pos + 1))
             }
         }
+    }
+}
+
+/// The operator of an extension that an expression has.
+pub(in crate::binder) fn own_operator(expr: &Expr) -> Option<Oid> {
+    let (Expr::Op { op, .. } | Expr::ArrayCompare { op, .. }) = expr else {
+        return None;
+    };
+    extension_of_operator(op.oid).map(|_| op.oid)
+}
+
+/// The relation whose rows' type an object is, the extension whose operator it is, or the object
+/// itself.
+pub(in crate::binder) fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
+    if let Some(extension) = extension_of_operator(object) {
+        let def = catalog.extension_by_name(extension.name);
+        return def.map_or(object, |def| def.oid);
+    }
+    match made::is_composite(object) && catalog.made_type(object).is_none() {
+        true => made::serial(object).unwrap_or(object),
+        false => object,
     }
 }

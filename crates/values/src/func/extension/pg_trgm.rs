@@ -174,14 +174,14 @@ fn checksum(bytes: &[u8]) -> Trigram {
 }
 
 /// A trigram where it stands in a text, and whether it begins or ends a word.
-struct Place {
+struct Occurrence {
     trigram: Trigram,
     first: bool,
     last: bool,
 }
 
 /// The trigrams of a text in the order in which they come.
-fn places(text: &str) -> Result<Vec<Place>> {
+fn places(text: &str) -> Result<Vec<Occurrence>> {
     let mut places = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
         if word.is_empty() {
@@ -197,7 +197,7 @@ fn places(text: &str) -> Result<Vec<Place>> {
                 [a, b, c] => [*a, *b, *c],
                 longer => checksum(longer),
             };
-            places.push(Place {
+            places.push(Occurrence {
                 trigram,
                 first: at == 0,
                 last: at + 1 == count,
