@@ -720,7 +720,7 @@ impl Uses {
             Datum::Oid(named) if ty.oid != oid::OID && of_users(&Oid(*named)) => {
                 self.fixed = Some(ty);
             }
-            Datum::Enum(_) | Datum::Null => {}
+            Datum::Enum(_) | Datum::Base(_) | Datum::Null => {}
             _ if made::is_made(ty.oid) => self.fixed = Some(ty),
             _ => {}
         }
@@ -779,8 +779,9 @@ impl Uses {
                 self.objects.entry(call.def.oid).or_default();
             }
             QueryPart::Expr(e) => {
-                let operator = own_operator(e).into_iter();
-                operator.for_each(|oid| drop(self.objects.entry(oid).or_default()));
+                if let Some(operator) = own_operator(e) {
+                    self.objects.entry(operator).or_default();
+                }
             }
             _ => {}
         }

@@ -12,7 +12,7 @@ use crate::io::Zone;
 use std::cmp::Ordering;
 use throng_types::calendar::*;
 use throng_types::error::state;
-use throng_types::sqltype::format_type as type_text;
+use throng_types::sqltype::{format_type as type_text, made};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, TimeTz, oid};
 
 /// SQL's order of two values of one type, or of two integers or two floats of any width. Neither is
@@ -70,6 +70,12 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
             _ => a.natural_type().cmp(&b.natural_type()),
         },
     }
+}
+
+/// Whether values of a type have an order, be its operators called as they may.
+pub fn is_ordered(ty: Oid) -> bool {
+    made::is_base(ty) && throng_types::key::supported(ty)
+        || super::resolve_operator("<", Some(ty), ty).is_ok()
 }
 
 /// The order of two rows, or of two arrays of rows; rows are refused where, up to their first

@@ -61,13 +61,22 @@ impl Cipher {
         }
     }
 
-    /// Short keys are filled up with zeros, Blowfish's with themselves; None: it is too long.
+    /// Short keys are filled up with zeros, Blowfish's with themselves; long ones are cut, but for
+    /// Blowfish's: None.
     pub fn keyed(self, key: &[u8]) -> Option<Result<Box<dyn Block>>> {
         let padded = |len: usize| {
             let mut key = key.to_vec();
             key.resize(len, 0);
             key
         };
+        let longest = match self {
+            Cipher::Aes => 32,
+            Cipher::Blowfish => usize::MAX,
+            Cipher::Des => 8,
+            Cipher::TripleDes => 24,
+            Cipher::Cast5 => 16,
+        };
+        let key = &key[..key.len().min(longest)];
         Some(match (self, key.len()) {
             (Cipher::Aes, ..=16) => with_key::<aes::Aes128>(&padded(16)),
             (Cipher::Aes, ..=24) => with_key::<aes::Aes192>(&padded(24)),
