@@ -14,10 +14,10 @@ use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, has_collation, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
+use super::Binder;
 use super::ddl::composite::row_fields;
 use super::ddl::domain::Declared;
 use super::query::scope::Scope;
-use super::{Binder, at};
 use crate::tree::expr::{Expr, Subquery, SubqueryKind};
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
