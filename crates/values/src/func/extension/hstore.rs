@@ -1,6 +1,9 @@
 //! `hstore`: texts by key, with every function and operator but those of records.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use foldhash::fast::FixedState;
 
 use super::{Extension, ExtensionType, Native, operator, rows, scalar};
 use crate::func::compare::compare;
@@ -12,7 +15,7 @@ use crate::io::hstore::{OwnPair, Pairs, pairs, to_bytes};
 use throng_types::datum::Record;
 use throng_types::error::state;
 use throng_types::sqltype::made::HSTORE;
-use throng_types::{Array, Datum, Error, Oid, Result, SqlType, oid::*};
+use throng_types::{Array, Datum, Error, Oid, Result, SqlType, interrupt, oid::*};
 
 pub(super) static EXTENSION: Extension = Extension {
     name: "hstore",
@@ -242,9 +245,30 @@ fn pairs_of(value: &Datum) -> Pairs<'_> {
     }
 }
 
-fn own(value: &Datum) -> Vec<OwnPair> {
+/// Says that all of a value is to be gone through.
+fn expect(value: &Datum) -> Result<()> {
+    match value {
+        Datum::Base(value) => interrupt::expect(value.bytes.len().saturating_mul(8)),
+        _ => Ok(()),
+    }
+}
+
+fn own(value: &Datum) -> Result<Vec<OwnPair>> {
+    expect(value)?;
     let own = |(key, value): (&str, Option<&str>)| (key.to_owned(), value.map(str::to_owned));
-    pairs_of(value).map(own).collect()
+    Ok(pairs_of(value).map(own).collect())
+}
+
+/// A value's pairs, to be looked up.
+fn index(value: &Datum) -> Result<HashMap<&str, Option<&str>, FixedState>> {
+    expect(value)?;
+    Ok(pairs_of(value).collect())
+}
+
+/// The keys of an array that are not NULL.
+fn key_set(array: &Datum) -> Result<HashSet<&str, FixedState>> {
+    interrupt::expect(items(array).len().saturating_mul(64))?;
+    Ok(keys_in(array).collect())
 }
 
 fn hstore(pairs: Vec<OwnPair>) -> Datum {
@@ -282,16 +306,17 @@ fn fetch(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 fn slice_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let store = index(&args[0])?;
     let value = |key: &Datum| match key {
         Datum::Null => Datum::Null,
-        key => or_null(value_at(&args[0], text(key)).flatten()),
+        key => or_null(store.get(text(key)).copied().flatten()),
     };
     Ok(text_array(items(&args[1]).iter().map(value).collect()))
 }
 
 fn slice(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut pairs = own(&args[0]);
-    pairs.retain(|(key, _)| keys_in(&args[1]).any(|wanted| wanted == key));
+    let (mut pairs, keys) = (own(&args[0])?, key_set(&args[1])?);
+    pairs.retain(|(key, _)| keys.contains(key.as_str()));
     Ok(hstore(pairs))
 }
 
@@ -305,46 +330,48 @@ fn defined(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         .into())
 }
 fn exists_any(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut keys = keys_in(&args[1]);
-    Ok(keys.any(|key| value_at(&args[0], key).is_some()).into())
+    let store = index(&args[0])?;
+    Ok(keys_in(&args[1]).any(|key| store.contains_key(key)).into())
 }
 fn exists_all(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut keys = keys_in(&args[1]);
-    Ok(keys.all(|key| value_at(&args[0], key).is_some()).into())
+    let store = index(&args[0])?;
+    Ok(keys_in(&args[1]).all(|key| store.contains_key(key)).into())
 }
 
 fn delete(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut pairs = own(&args[0]);
+    let mut pairs = own(&args[0])?;
     pairs.retain(|(key, _)| key != text(&args[1]));
     Ok(hstore(pairs))
 }
 fn delete_keys(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut pairs = own(&args[0]);
-    pairs.retain(|(key, _)| keys_in(&args[1]).all(|gone| gone != key));
+    let (mut pairs, keys) = (own(&args[0])?, key_set(&args[1])?);
+    pairs.retain(|(key, _)| !keys.contains(key.as_str()));
     Ok(hstore(pairs))
 }
 fn delete_pairs(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut pairs = own(&args[0]);
-    pairs.retain(|(key, value)| value_at(&args[1], key) != Some(value.as_deref()));
+    let (mut pairs, gone) = (own(&args[0])?, index(&args[1])?);
+    pairs.retain(|(key, value)| gone.get(key.as_str()) != Some(&value.as_deref()));
     Ok(hstore(pairs))
 }
 
 /// The right one's values come before the left one's.
 fn concat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let mut pairs = own(&args[1]);
-    pairs.extend(own(&args[0]));
+    let mut pairs = own(&args[1])?;
+    pairs.extend(own(&args[0])?);
     Ok(hstore(pairs))
 }
 
-fn holds(whole: &Datum, part: &Datum) -> bool {
+fn holds(whole: &Datum, part: &Datum) -> EvalResult {
+    let whole = index(whole)?;
+    expect(part)?;
     let mut pairs = pairs_of(part);
-    pairs.all(|(key, value)| value_at(whole, key) == Some(value))
+    Ok(pairs.all(|(key, value)| whole.get(key) == Some(&value)).into())
 }
 fn contains(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(holds(&args[0], &args[1]).into())
+    holds(&args[0], &args[1])
 }
 fn contained(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(holds(&args[1], &args[0]).into())
+    holds(&args[1], &args[0])
 }
 
 #[cold]
@@ -465,17 +492,17 @@ fn values(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(text_array(values.collect()))
 }
 fn key_rows(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
-    let pairs = own(&args[0]).into_iter();
+    let pairs = own(&args[0])?.into_iter();
     Ok(Box::new(pairs.map(|(key, _)| Ok(key.into()))))
 }
 fn value_rows(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
-    let pairs = own(&args[0]).into_iter();
+    let pairs = own(&args[0])?.into_iter();
     Ok(Box::new(
         pairs.map(|(_, value)| Ok(or_null(value.as_deref()))),
     ))
 }
 fn each(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
-    let pairs = own(&args[0]).into_iter();
+    let pairs = own(&args[0])?.into_iter();
     Ok(Box::new(pairs.map(|(key, value)| {
         let record = Record {
             types: [TEXT, TEXT].into(),
