@@ -3,6 +3,7 @@
 
 mod alter;
 mod copy;
+mod extension;
 mod policy;
 mod tag;
 mod transaction;
@@ -17,7 +18,7 @@ pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, Vacu
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use throng_types::{Error, Oid, SqlType, Xid};
+use throng_types::{Error, Oid, SqlType};
 
 use crate::tree::expr::{Expr, RoutineCall};
 use crate::tree::query::BoundQuery;
@@ -111,18 +112,6 @@ pub enum ExplainFormat {
     Json,
     Xml,
     Yaml,
-}
-
-/// What of DETACH PARTITION is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detach {
-    AtOnce,
-    /// CONCURRENTLY: the session makes [`Detach::Begin`] of it, and later [`Detach::Finish`].
-    Concurrently,
-    /// The partition is hidden from whoever sees this transaction.
-    Begin(Xid),
-    /// Nobody uses it as a partition any more.
-    Finish,
 }
 
 /// Changes of the catalog; [`crate::definition::apply`] carries them out on a
@@ -316,16 +305,18 @@ pub enum Ddl {
         target: Target,
         text: Option<String>,
     },
+    Extension(ExtensionDdl),
     /// What it was about is not there, and IF EXISTS said that this is fine.
     Nothing {
         tag: &'static str,
     },
 }
 
-pub use alter::{AlterDomain, DomainTest, SetExpression, TableMark};
+pub use alter::{AlterDomain, Detach, DomainTest, SetExpression, TableMark};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
+pub use extension::ExtensionDdl;
 pub use throng_syntax::parse::ast::{EnumChange, RoutineWord};
 pub use transaction::{Isolation, TransactionModes};
 pub use trigger::EnableTriggers;

@@ -10,12 +10,14 @@
 use crate::fold::is_volatile;
 use crate::tree::expr::{Expr, ParamId, RoutineCall};
 use crate::tree::query::walk::QueryPartMut;
-use crate::tree::query::{BoundQuery, RelKind};
+use crate::tree::query::{BoundQuery, Rel, RelKind};
+use throng_types::sqltype::made;
 
 pub fn inline_routines(bound: &mut BoundQuery) {
     bound.walk_mut(&mut |part| match part {
         QueryPartMut::Expr(e) => inline_call(e),
         QueryPartMut::Rel(rel) => {
+            native_rows(rel);
             let RelKind::Routine {
                 call,
                 inline,
@@ -64,7 +66,35 @@ pub fn inline_in(expr: &mut Expr) {
     });
 }
 
+/// The rows of an extension's function in FROM.
+fn native_rows(rel: &mut Rel) {
+    let RelKind::Routine {
+        call,
+        ordinality,
+        lateral,
+        ..
+    } = &mut rel.kind
+    else {
+        return;
+    };
+    if let Some(func) = call.def.native() {
+        rel.kind = RelKind::Function {
+            func,
+            args: std::mem::take(&mut call.args),
+            composite: made::is_composite(call.ty.oid) || !call.columns.is_empty(),
+            ordinality: *ordinality,
+            lateral: *lateral,
+        };
+    }
+}
+
 fn inline_call(e: &mut Expr) {
+    if let Expr::SetRoutine(call) = e
+        && let Some(func) = call.def.native()
+    {
+        let (args, ty) = (std::mem::take(&mut call.args), call.ty);
+        *e = Expr::SetCall { func, args, ty };
+    }
     // What it becomes may be such a call again.
     while let Expr::Routine(call) = e
         && let Some(value) = value_of(call)

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 use throng_values::func::{Field, UserType};
 
+mod domain;
+mod extension;
 mod grant;
 pub(super) mod id;
 mod index;
@@ -24,6 +26,8 @@ pub mod trigger;
 
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
+pub use domain::{Domain, DomainCheck, DomainNotNull, EnumLabel};
+pub use extension::ExtensionDef;
 pub use grant::{AclItem, DefaultPrivilegesDef, MembershipDef, PrivilegesDef};
 pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
@@ -510,50 +514,6 @@ impl UserType for TypeDef {
     }
 }
 
-/// What a domain asks of values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Domain {
-    /// What the values are: no domain, whatever it was made over.
-    #[serde(with = "id")]
-    pub base: SqlType,
-    /// The type that a user made which it was made over: another domain, an array of one, an enum.
-    #[serde(with = "id")]
-    pub over: Option<Oid>,
-    pub not_null: Option<DomainNotNull>,
-    /// SQL text.
-    pub default: Option<String>,
-    pub collation: Option<String>,
-    pub checks: Vec<DomainCheck>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DomainNotNull {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    pub name: String,
-}
-
-/// A CHECK of a domain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DomainCheck {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    pub name: String,
-    /// SQL text over `value`.
-    pub expr: String,
-    pub validated: bool,
-}
-
-/// A value of an enum.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EnumLabel {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    pub name: String,
-    /// What values are kept and compared by; it never changes.
-    pub place: f64,
-}
-
 /// COMMENT ON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommentDef {
@@ -644,6 +604,7 @@ objects! {
     Membership(MembershipDef) = "membership";
     Trigger(TriggerDef) = "trigger";
     Policy(PolicyDef) = "policy";
+    Extension(ExtensionDef) = "extension";
 }
 
 impl Object {

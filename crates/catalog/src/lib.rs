@@ -35,13 +35,13 @@ pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression,
     ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid,
-    Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey,
-    Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords,
-    Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PolicyCommand,
-    PolicyCondition, PolicyDef, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef, RoleSettings,
-    RoutineBody, RoutineDef, RoutineKind, RowSecurityState, SchemaDef, SequenceDef, StatsDef,
-    Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn,
-    ViewDef, ViewDefault, ViewUse, index_column_names,
+    Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, ExtensionDef, FamilyStats, FkAction,
+    ForeignKey, Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms,
+    KeyWords, Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence,
+    PolicyCommand, PolicyCondition, PolicyDef, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef,
+    RoleSettings, RoutineBody, RoutineDef, RoutineKind, RowSecurityState, SchemaDef, SequenceDef,
+    StatsDef, Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef,
+    ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -141,6 +141,7 @@ pub mod builtin {
         pub const OPERATOR: Oid = Oid(2617);
         pub const OPERATOR_CLASS: Oid = Oid(2616);
         pub const OPERATOR_FAMILY: Oid = Oid(2753);
+        pub const CAST: Oid = Oid(2605);
         pub const ACCESS_METHOD: Oid = Oid(2601);
         pub const COLLATION: Oid = Oid(3456);
         pub const TABLESPACE: Oid = Oid(1213);
@@ -467,12 +468,12 @@ impl Catalog {
                 all.sort_by_key(|d| d.oid);
             }
             Object::Membership(d) => {
-                let all = &mut self.memberships;
-                let of_member = Arc::make_mut(all.entry(d.member).or_default());
+                let of_member = Arc::make_mut(self.memberships.entry(d.member).or_default());
                 of_member.push(d.clone());
                 of_member.sort_by_key(|m| (m.role, m.grantor));
             }
             Object::Trigger(_) | Object::Policy(_) => self.add_part(&object),
+            Object::Extension(_) => {}
         }
         self.note_array_name(&object);
         if let Object::Type(def) = &object
@@ -557,11 +558,10 @@ impl Catalog {
             }
             Object::Routine(d) => {
                 let key = (d.schema, d.name.clone());
-                let routines = &mut self.routines;
-                if let Some(named) = routines.get_mut(&key) {
+                if let Some(named) = self.routines.get_mut(&key) {
                     named.retain(|o| *o != oid);
                     if named.is_empty() {
-                        routines.remove(&key);
+                        self.routines.remove(&key);
                     }
                 }
                 for used in &d.uses {
@@ -589,6 +589,7 @@ impl Catalog {
                 }
             }
             Object::Trigger(_) | Object::Policy(_) => self.take_part(&object),
+            Object::Extension(_) => {}
         }
         Some(object)
     }

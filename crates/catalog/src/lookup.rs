@@ -150,6 +150,7 @@ impl Catalog {
         membership, memberships, Membership, MembershipDef;
         trigger, triggers, Trigger, TriggerDef;
         policy, policies, Policy, PolicyDef;
+        extension, extensions, Extension, ExtensionDef;
     }
 
     /// A view, or a materialized view as one.
@@ -193,6 +194,15 @@ impl Catalog {
     /// Whether a schema to be made may have the name.
     pub fn is_schema_name_free(&self, name: &str) -> bool {
         !self.schemas.contains_key(name)
+    }
+    pub fn extension_by_name(&self, name: &str) -> Option<&Arc<ExtensionDef>> {
+        self.extensions().into_iter().find(|e| e.name == name)
+    }
+    /// The extension that an object came with.
+    pub fn extension_of(&self, member: Oid) -> Option<&Arc<ExtensionDef>> {
+        let users = self.users_of(member).into_iter();
+        let mut extensions = users.filter_map(|oid| self.extension(oid));
+        extensions.find(|e| e.members.contains(&member))
     }
     pub fn role_by_name(&self, name: &str) -> Option<&Arc<RoleDef>> {
         self.role(*self.roles.get(name)?)

@@ -107,6 +107,7 @@ fn used(object: &Object) -> Vec<Oid> {
                 .chain(range)
                 .collect()
         }
+        Object::Extension(def) => def.members.iter().chain(&def.requires).copied().collect(),
         _ => Vec::new(),
     };
     used.sort_unstable();

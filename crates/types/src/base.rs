@@ -6,6 +6,7 @@
 //!
 //! Bytes are canonical: two values that print alike have the same bytes.
 
+use crate::sqltype::made;
 use crate::text_search::{query, vector};
 use crate::{Oid, oid};
 use std::borrow::Cow;
@@ -46,7 +47,59 @@ const BASE_TYPES: &[BaseType] = &[
         ty: oid::TSQUERY,
         order: BaseOrder::Form(query::ordered_form),
     },
+    BaseType {
+        ty: made::CITEXT,
+        order: BaseOrder::Form(lowered),
+    },
+    BaseType {
+        ty: made::HSTORE,
+        order: BaseOrder::Bytes,
+    },
+    BaseType {
+        ty: made::VECTOR,
+        order: BaseOrder::Form(ordered_floats),
+    },
 ];
+
+/// Floats of four bytes, which are no NaN, one by one; the shorter vector first.
+fn ordered_floats(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut form = Vec::with_capacity(bytes.len());
+    for part in bytes.chunks_exact(4) {
+        let number = f32::from_le_bytes([part[0], part[1], part[2], part[3]]);
+        // Zero has one form.
+        let bits = if number == 0.0 { 0 } else { number.to_bits() };
+        let flipped = match bits >> 31 {
+            1 => !bits,
+            _ => bits | 1 << 31,
+        };
+        form.extend_from_slice(&flipped.to_be_bytes());
+    }
+    Cow::Owned(form)
+}
+
+/// Text in lower case, letter by letter.
+fn lowered(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if bytes.is_ascii() {
+        return match bytes.iter().any(u8::is_ascii_uppercase) {
+            true => Cow::Owned(bytes.to_ascii_lowercase()),
+            false => Cow::Borrowed(bytes),
+        };
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let lower: String = text.chars().map(lower_letter).collect();
+    Cow::Owned(lower.into_bytes())
+}
+
+/// A letter's lower case, where that is one letter.
+pub fn lower_letter(c: char) -> char {
+    let mut counterparts = c.to_lowercase();
+    match (counterparts.next(), counterparts.next()) {
+        (Some(one), None) => one,
+        // The one letter whose full mapping is longer and that has a simple one.
+        _ if c == 'İ' => 'i',
+        _ => c,
+    }
+}
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseType> {

@@ -246,7 +246,17 @@ pub mod made {
     use super::TypeInfo;
     use crate::Oid;
 
+    /// Base types of extensions are below it: an even number, and its array the next one.
     pub const FIRST: u32 = 1 << 30;
+    const FIRST_BASE: u32 = FIRST - (1 << 12);
+
+    /// The types of extensions. A number never gets another meaning: it is kept in rows.
+    pub const CITEXT: Oid = Oid(FIRST_BASE);
+    pub const HSTORE: Oid = Oid(FIRST_BASE + 2);
+    pub const VECTOR: Oid = Oid(FIRST_BASE + 4);
+
+    /// What `pg_type` says of one: its length, and its category.
+    const BASES: [(Oid, i16, u8); 3] = [(CITEXT, -1, b'S'), (HSTORE, -1, b'U'), (VECTOR, -1, b'U')];
     /// Domains and composite types are from here on, enums below.
     const SECOND: u32 = FIRST + (1 << 29);
     const LAST: u32 = (1 << 31) - 1;
@@ -257,6 +267,7 @@ pub mod made {
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum MadeKind {
+        Base,
         Enum,
         Domain,
         Composite,
@@ -306,6 +317,9 @@ pub mod made {
 
     /// The number a type of this range was made with.
     pub fn serial(oid: Oid) -> Option<Oid> {
+        if is_base(oid) || is_base(Oid(oid.0.wrapping_sub(1))) {
+            return None;
+        }
         let from = match oid.0 {
             ..SECOND => FIRST,
             SECOND..RANGES => SECOND,
@@ -321,6 +335,10 @@ pub mod made {
 
     /// What a type is, or what its elements are (true).
     fn kind(oid: Oid) -> Option<(MadeKind, bool)> {
+        if (FIRST_BASE..FIRST).contains(&oid.0) {
+            let listed = BASES.iter().any(|(base, ..)| base.0 == oid.0 & !1);
+            return listed.then_some((MadeKind::Base, oid.0 % 2 == 1));
+        }
         if oid.0 < FIRST {
             return None;
         }
@@ -338,6 +356,11 @@ pub mod made {
             (false, _) => MadeKind::Composite,
         };
         Some((family, oid.0 % 2 == 1))
+    }
+
+    /// A base type of an extension.
+    pub fn is_base(oid: Oid) -> bool {
+        kind(oid) == Some((MadeKind::Base, false))
     }
 
     pub fn is_enum(oid: Oid) -> bool {
@@ -364,6 +387,10 @@ pub mod made {
         let made = kind(oid)?;
         let (len, by_value, family, category, align) = match made {
             (_, true) => (-1, false, b'b', b'A', b'i'),
+            (MadeKind::Base, _) => {
+                let (_, len, category) = BASES.iter().find(|(base, ..)| *base == oid)?;
+                (*len, false, b'b', *category, b'i')
+            }
             (MadeKind::Enum, _) => (4, true, b'e', b'E', b'i'),
             (MadeKind::Domain, _) => (-1, false, b'd', b'U', b'i'),
             (MadeKind::Composite, _) => (-1, false, b'c', b'C', b'd'),
@@ -511,6 +538,9 @@ pub fn format_type(ty: SqlType) -> String {
         oid::TIMESTAMP => timed("timestamp", ty.typmod, " without time zone"),
         oid::TIMESTAMPTZ => timed("timestamp", ty.typmod, " with time zone"),
         oid::INTERVAL => interval_name(ty.typmod),
+        oid if made::is_base(oid) && ty.typmod >= 0 => {
+            format!("{}({})", made::mark(oid), ty.typmod)
+        }
         oid if made::is_made(oid) => made::mark(oid),
         _ => info.name.into(),
     }

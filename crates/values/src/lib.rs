@@ -8,7 +8,6 @@
 pub mod acl;
 pub mod charset;
 pub mod eval;
-pub mod extension;
 pub mod format;
 pub mod func;
 pub mod hash;

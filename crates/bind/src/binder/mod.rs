@@ -53,6 +53,7 @@ pub struct BindContext<'a> {
 
 pub use ddl::domain::check_shown;
 pub use ddl::domain_value::check_in_domain;
+pub(crate) use ddl::extension::{native_routines, not_available};
 pub use ddl::index::{BoundTerms, index_shown, index_terms};
 pub use ddl::matview::materialized_query;
 pub use ddl::policy::{policy_condition_again, policy_condition_shown};
@@ -244,6 +245,8 @@ struct Binder<'a> {
     arguments: Option<routine::body::Arguments>,
     /// The functions whose bodies are being bound in the place of their calls.
     inlining: Vec<Oid>,
+    /// Where operators were said to be; see [`Binder::check_operator_schema`].
+    operator_schemas: Vec<Oid>,
     /// What the role may not do with relations as a whole.
     accesses: Vec<ddl::privilege::Access>,
     /// As [`BoundQuery::security`].
@@ -294,6 +297,7 @@ impl<'a> Binder<'a> {
             merging: None,
             arguments: None,
             inlining: vec![],
+            operator_schemas: vec![],
             accesses: vec![],
             security: vec![],
             policies_in_hand: vec![],
@@ -436,6 +440,10 @@ impl<'a> Binder<'a> {
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
             S::SecurityLabel(label) => Err(utility::no_label_provider(label.as_deref())),
+            S::Extension(statement) => {
+                let ddl = self.extension(statement)?;
+                Ok(BoundStatement::Ddl(Box::new(ddl)))
+            }
             S::Trigger(statement) => {
                 let ddl = self.trigger_statement(statement)?;
                 Ok(BoundStatement::Ddl(Box::new(ddl)))

@@ -1,6 +1,6 @@
 //! ALTER DOMAIN, and what ALTER TABLE says of a generated column.
 
-use throng_types::Oid;
+use throng_types::{Oid, Xid};
 
 use crate::tree::expr::Expr;
 use throng_catalog::{Compression, Generated, ReplicaIdentity, Storage, TypeDef};
@@ -66,4 +66,16 @@ impl TableMark {
             TableMark::ClusterOn(_) | TableMark::ReplicaIdentity(_) => None,
         }
     }
+}
+
+/// What of DETACH PARTITION is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detach {
+    AtOnce,
+    /// CONCURRENTLY: the session makes [`Detach::Begin`] of it, and later [`Detach::Finish`].
+    Concurrently,
+    /// The partition is hidden from whoever sees this transaction.
+    Begin(Xid),
+    /// Nobody uses it as a partition any more.
+    Finish,
 }

@@ -111,6 +111,7 @@ impl Ddl {
             Ddl::CreateComposite(_) => "CREATE TYPE".into(),
             Ddl::AlterComposite(_) => "ALTER TYPE".into(),
             Ddl::Comment { .. } => "COMMENT".into(),
+            Ddl::Extension(ddl) => ddl.tag().into(),
             Ddl::Nothing { tag } => (*tag).into(),
         }
     }

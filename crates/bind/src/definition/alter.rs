@@ -731,10 +731,7 @@ impl Run<'_> {
             if run.catalog().relation_in(schema, name).is_none() {
                 return Ok(());
             }
-            let into = run
-                .catalog()
-                .schema(schema)
-                .map_or(String::new(), |s| s.name.clone());
+            let into = run.catalog().schema(schema).map_or("", |s| &s.name);
             let message = format!("relation \"{name}\" already exists in schema \"{into}\"");
             Err(Error::new(state::DUPLICATE_TABLE, message))
         };
@@ -852,6 +849,7 @@ impl Run<'_> {
                 self.own_type(def.oid, owner)?;
             }
             Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
+            Some(Object::Extension(def)) => self.own_extension(&def, owner),
             Some(Object::Database(def)) => self.edit.put(DatabaseDef {
                 owner,
                 ..(*def).clone()

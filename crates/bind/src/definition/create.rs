@@ -476,7 +476,7 @@ impl Run<'_> {
         };
         for attnum in key {
             let ty = table.column(*attnum).ty.oid;
-            if throng_values::func::resolve_operator("<", Some(ty), ty).is_err() {
+            if !throng_values::func::compare::is_ordered(ty) {
                 let message = format!(
                     "data type {} has no default operator class for access method \"btree\"",
                     type_name(ty)

@@ -12,8 +12,10 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
-use throng_catalog::{ConstraintDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
+use throng_catalog::system::extension;
+use throng_catalog::{ConstraintDef, ExtensionDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
 use throng_types::lexical::quote_ident;
+use throng_values::func::extension::known;
 
 /// What a drop takes along.
 #[derive(Default)]
@@ -80,6 +82,12 @@ impl Run<'_> {
             Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .hint(format!("You can drop {owner} instead.")))
         };
+        if let Some(extension) = self.catalog().extension_of(target.oid) {
+            return requires(self.describe(target.oid), self.describe(extension.oid));
+        }
+        if target.oid == extension::EXTENSION {
+            return Err(Error::unsupported("DROP EXTENSION plpgsql"));
+        }
         if target.kind == TargetKind::Schema && builtin::SYSTEM_SCHEMAS.contains(&target.oid) {
             let message = format!(
                 "cannot drop {} because it is required by the database system",
@@ -202,6 +210,13 @@ impl Run<'_> {
                 Some(Object::Sequence(_)) => {
                     self.collect_defaults(oid, found);
                     self.collect_policies(oid, found);
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
+                }
+                Some(Object::Extension(extension)) => {
+                    extension.members.iter().for_each(|m| found.part(*m));
+                    self.collect_requiring(oid, found);
+                    self.collect_operator_users(&extension, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -366,10 +381,26 @@ impl Run<'_> {
 
     /// Defaults and conditions, of tables that stay, that call a function.
     fn collect_callers(&self, def: &RoutineDef, found: &mut Collector) {
-        let (defaults, callers) = self.callers_of(def);
+        let callers = self.callers_of(def);
+        self.collect_texts(callers, def.oid, found);
+    }
+
+    /// Those that have an operator of an extension.
+    fn collect_operator_users(&self, extension: &ExtensionDef, found: &mut Collector) {
+        let schema = self.catalog().schema(extension.schema);
+        let known = known(&extension.name).filter(|known| !known.operators.is_empty());
+        if let (Some(schema), Some(known)) = (schema, known) {
+            let users = self.operator_users(&schema.name, known.operators);
+            self.collect_texts(users, extension.oid, found);
+        }
+    }
+
+    /// Defaults and conditions, of tables that stay, that depend on an object.
+    fn collect_texts(&self, texts: (Vec<(Oid, u16)>, Vec<Oid>), on: Oid, found: &mut Collector) {
+        let (defaults, callers) = texts;
         for (table, attnum) in defaults {
             if let Some(view) = self.catalog().view(table) {
-                self.collect_view_default(view, attnum, def.oid, found);
+                self.collect_view_default(view, attnum, on, found);
                 continue;
             }
             let Some(of) = self
@@ -385,19 +416,30 @@ impl Run<'_> {
                 self.describe(table)
             );
             if of.column(attnum).generated.is_some() {
-                found.dependents.push((column, self.describe(def.oid)));
+                found.dependents.push((column, self.describe(on)));
                 found.columns.push((table, attnum));
                 continue;
             }
             let dependent = format!("default value for {column}");
-            found.dependents.push((dependent, self.describe(def.oid)));
+            found.dependents.push((dependent, self.describe(on)));
             found.defaults.push((table, attnum));
         }
         for caller in callers {
             if !found.gone.contains(&caller) {
                 let dependent = self.describe(caller);
-                found.dependents.push((dependent, self.describe(def.oid)));
+                found.dependents.push((dependent, self.describe(on)));
                 found.part(caller);
+            }
+        }
+    }
+
+    /// Extensions that need another.
+    fn collect_requiring(&self, extension: Oid, found: &mut Collector) {
+        for user in self.catalog().users_of(extension) {
+            if self.catalog().extension(user).is_some() && !found.is_known(user) {
+                let dependent = self.describe(user);
+                found.dependents.push((dependent, self.describe(extension)));
+                found.part(user);
             }
         }
     }
@@ -419,6 +461,10 @@ impl Run<'_> {
         };
         let mut all = catalog.members_of(schema);
         all.retain(|oid| !comes_with_another(oid));
+        // So does what came with an extension.
+        all.retain(|oid| catalog.extension_of(*oid).is_none());
+        let extensions = catalog.extensions().into_iter();
+        all.extend(extensions.filter(|e| e.schema == schema).map(|e| e.oid));
         // By age; a type's number does not tell its own.
         all.sort_by_key(|oid| (!made::is_made(*oid), *oid));
         for oid in all {

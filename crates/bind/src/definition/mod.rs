@@ -9,6 +9,7 @@ mod create;
 mod database;
 mod drop;
 mod exclusion;
+mod extension;
 mod grant;
 mod inherit;
 mod mark;
@@ -353,6 +354,7 @@ impl Run<'_> {
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
             Ddl::Reindex { indexes, .. } => self.reindex(indexes),
+            Ddl::Extension(ddl) => self.extension(ddl),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }

@@ -133,6 +133,9 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         };
         return format!("{kind} {}", catalog.routine_signature(path, routine));
     }
+    if let Some(extension) = catalog.extension(oid) {
+        return format!("extension {}", extension.name);
+    }
     if let Some(role) = catalog.role(oid) {
         return format!("role {}", quote_ident(&role.name));
     }

@@ -10,6 +10,7 @@ use crate::command::RoutineAttributes;
 use throng_catalog::builtin::class;
 use throng_catalog::{ConstraintKind, IndexDef, RoutineDef};
 use throng_values::acl::Kind;
+use throng_values::func::Operator;
 
 impl Run<'_> {
     pub(super) fn create_routine(
@@ -44,7 +45,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn routine_name_is_free(&self, def: &RoutineDef, schema: Oid, name: &str) -> Result<()> {
+    pub(super) fn routine_name_is_free(
+        &self,
+        def: &RoutineDef,
+        schema: Oid,
+        name: &str,
+    ) -> Result<()> {
         let inputs = def.input_types();
         let rivals = self.catalog().routines_in(schema, name).into_iter();
         if !rivals.into_iter().any(|r| r.input_types() == inputs) {
@@ -128,16 +134,38 @@ impl Run<'_> {
     /// Columns whose values, and constraints and indexes whose conditions and expressions, call a
     /// function.
     pub(super) fn callers_of(&self, def: &RoutineDef) -> (Vec<(Oid, u16)>, Vec<Oid>) {
-        let calls = |text: &str| {
+        self.texts_that(&def.name, &|text| {
             throng_syntax::parse::symbols(text).is_ok_and(|symbols| {
                 symbols.windows(2).any(|pair| {
                     pair[0].name.as_deref() == Some(def.name.as_str()) && pair[1].text == "("
                 })
             })
-        };
+        })
+    }
+
+    /// Those that have one of these operators of a schema: kept texts write them with it.
+    pub(super) fn operator_users(
+        &self,
+        schema: &str,
+        operators: &[Operator],
+    ) -> (Vec<(Oid, u16)>, Vec<Oid>) {
+        self.texts_that("operator", &|text| {
+            throng_syntax::parse::symbols(text).is_ok_and(|symbols| {
+                symbols.windows(5).any(|s| {
+                    s[0].text.eq_ignore_ascii_case("operator")
+                        && s[1].text == "("
+                        && s[2].name.as_deref() == Some(schema)
+                        && operators.iter().any(|o| o.name == s[4].text)
+                })
+            })
+        })
+    }
+
+    /// The same of what says a word, where its text is of that kind.
+    fn texts_that(&self, word: &str, calls: &dyn Fn(&str) -> bool) -> (Vec<(Oid, u16)>, Vec<Oid>) {
         let mut defaults = Vec::new();
         let catalog = self.catalog();
-        let saying = catalog.saying(&def.name);
+        let saying = catalog.saying(word);
         let tables = match &saying {
             None => catalog.tables(),
             Some(all) => all.iter().filter_map(|oid| catalog.table(*oid)).collect(),
@@ -159,7 +187,7 @@ impl Run<'_> {
             let calling = own.filter(|own| own.text.as_deref().is_some_and(calls));
             defaults.extend(calling.map(|own| (view.oid, own.attnum)));
         }
-        let constraints = self.constraints_saying(&def.name).into_iter();
+        let constraints = self.constraints_saying(word).into_iter();
         let constraints = constraints
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if calls(expr)))
             .map(|c| c.oid);

@@ -238,14 +238,14 @@ impl Writer<'_> {
             }
             Expr::Op { op, args, .. } => self.wrapped(|w| match &args[..] {
                 [arg] => {
-                    w.push(op.name);
+                    w.operator(op);
                     w.push(" ");
                     w.operand_of(arg, expr);
                 }
                 [left, right] => {
                     w.operand_of(left, expr);
                     w.push(" ");
-                    w.push(op.name);
+                    w.operator(op);
                     w.push(" ");
                     w.operand_of(right, expr);
                 }
@@ -341,7 +341,7 @@ impl Writer<'_> {
             } => self.wrapped(|w| {
                 w.operand_of(left, expr);
                 w.push(" ");
-                w.push(op.name);
+                w.operator(op);
                 w.push(if *all { " ALL (" } else { " ANY (" });
                 w.operand_of(array, expr);
                 w.push(")");

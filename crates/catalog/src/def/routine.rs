@@ -7,7 +7,7 @@ use throng_types::{Oid, SqlType};
 use throng_values::func::is_polymorphic;
 
 use super::{ViewUse, id};
-use throng_values::func::Volatility;
+use throng_values::func::{Function, Volatility};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArgDef {
@@ -45,6 +45,8 @@ pub enum RoutineBody {
     },
     /// A block in PL/pgSQL, read when it is first called.
     Plpgsql(String),
+    /// What an extension of this server computes, by the symbol of its description.
+    Native { extension: String, symbol: String },
 }
 
 impl RoutineBody {
@@ -54,11 +56,13 @@ impl RoutineBody {
             RoutineBody::Text(text)
             | RoutineBody::Standard { text, .. }
             | RoutineBody::Plpgsql(text) => text,
+            RoutineBody::Native { symbol, .. } => symbol,
         }
     }
     pub fn language(&self) -> &'static str {
         match self {
             RoutineBody::Plpgsql(_) => "plpgsql",
+            RoutineBody::Native { .. } => "c",
             _ => "sql",
         }
     }
@@ -105,6 +109,15 @@ pub struct RoutineDef {
 }
 
 impl RoutineDef {
+    /// The function of an extension that it is.
+    pub fn native(&self) -> Option<&'static Function> {
+        match &self.body {
+            RoutineBody::Native { extension, symbol } => {
+                throng_values::func::extension::native(extension, symbol)
+            }
+            _ => None,
+        }
+    }
     pub fn inputs(&self) -> impl Iterator<Item = &ArgDef> {
         self.args.iter().filter(|a| a.mode.is_input())
     }

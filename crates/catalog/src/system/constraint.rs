@@ -362,6 +362,8 @@ fn view_dependencies(catalog: &Catalog, view: &ViewDef, rows: &mut Rows) {
     for used in &view.uses {
         if made::is_made(used.object) {
             rows.push(dependency(rule, (class::TYPE, used.object, 0), b'n'));
+        } else if catalog.extension(used.object).is_some() {
+            rows.push(dependency(rule, (class::EXTENSION, used.object, 0), b'n'));
         } else if catalog.routine(used.object).is_some() {
             rows.push(dependency(rule, (class::PROCEDURE, used.object, 0), b'n'));
         } else if catalog.constraint(used.object).is_some() {
@@ -396,7 +398,7 @@ fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
 
 pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = match catalog.has_built_in() {
-        true => super::extension::members(),
+        true => super::extension::members(catalog),
         false => Rows::new(),
     };
     for table in catalog.tables() {
@@ -427,6 +429,9 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             let of = match catalog.routine(used.object) {
                 Some(_) => (class::PROCEDURE, used.object, 0),
                 None if made::is_made(used.object) => (class::TYPE, used.object, 0),
+                None if catalog.extension(used.object).is_some() => {
+                    (class::EXTENSION, used.object, 0)
+                }
                 None => relation(used.object, 0),
             };
             rows.push(dependency(own, of, b'n'));

@@ -102,7 +102,7 @@ fn user_row(catalog: &Catalog, def: &RoutineDef) -> Vec<Datum> {
     };
     let source = def.body.text();
     let language = match def.body {
-        RoutineBody::Plpgsql(_) => "EXTERNAL",
+        RoutineBody::Plpgsql(_) | RoutineBody::Native { .. } => "EXTERNAL",
         _ => "SQL",
     };
     ROUTINES.row(row![

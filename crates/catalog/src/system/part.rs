@@ -216,7 +216,7 @@ impl Catalog {
         let mut part = self.clone();
         part.without_built_in = !built_in;
         let parted = KINDS.iter().chain(&[ObjectKind::Trigger]);
-        let rest = [ObjectKind::Routine];
+        let rest = [ObjectKind::Routine, ObjectKind::Extension];
         for kind in parted.chain(rest.iter().filter(|_| !built_in)) {
             part.kinds[kind.place()] = Oids::default();
         }

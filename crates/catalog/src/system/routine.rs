@@ -290,14 +290,14 @@ pub(super) fn pg_proc(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     rows
 }
 
-pub(super) fn pg_operator(_: &Catalog, _: &dyn SystemState) -> Rows {
-    let row_of = |o: &Operator| {
+pub(super) fn pg_operator(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let row_of = |o: &Operator, schema: Oid, code: Oid| {
         let equality = o.strategy == Some(throng_values::func::Strategy::Equal);
         let prefix = o.left == Oid::NONE;
         row![
             o.oid,
             o.name,
-            builtin::PG_CATALOG,
+            schema,
             builtin::SUPERUSER,
             Datum::Char(if prefix { b'l' } else { b'b' }),
             equality,
@@ -307,16 +307,20 @@ pub(super) fn pg_operator(_: &Catalog, _: &dyn SystemState) -> Rows {
             o.ret,
             o.commutator,
             o.negator,
-            o.code,
+            code,
             Oid::NONE,
             Oid::NONE,
         ]
     };
-    FAMILIES
-        .iter()
-        .flat_map(|f| f.operators)
-        .map(row_of)
-        .collect()
+    let built_in = FAMILIES.iter().flat_map(|f| f.operators);
+    let mut rows: Rows = built_in
+        .map(|o| row_of(o, builtin::PG_CATALOG, o.code))
+        .collect();
+    for (def, known) in extension::installed(catalog) {
+        let own = known.operators.iter();
+        rows.extend(own.map(|o| row_of(o, def.schema, extension::code_of(catalog, &def, o))));
+    }
+    rows
 }
 
 /// An aggregate has no functions of its own for its steps: those columns are empty.
@@ -359,7 +363,7 @@ pub(super) fn pg_aggregate(_: &Catalog, _: &dyn SystemState) -> Rows {
         .collect()
 }
 
-pub(super) fn pg_cast(_: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_cast(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |(cast, number): (&Cast, u32)| {
         let context = match cast.context {
             CastContext::Implicit => b'i',
@@ -381,12 +385,10 @@ pub(super) fn pg_cast(_: &Catalog, _: &dyn SystemState) -> Rows {
         ]
     };
     const FIRST_UNPINNED: u32 = 10_000;
-    FAMILIES
-        .iter()
-        .flat_map(|f| f.casts)
-        .zip(FIRST_UNPINNED..)
-        .map(row_of)
-        .collect()
+    let built_in = FAMILIES.iter().flat_map(|f| f.casts).zip(FIRST_UNPINNED..);
+    let own = extension::installed(catalog).into_iter();
+    let own = own.flat_map(|(_, known)| known.cast_oids().map(|(oid, cast)| (cast, oid.0)));
+    built_in.chain(own).map(row_of).collect()
 }
 
 pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {

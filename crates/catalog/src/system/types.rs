@@ -160,6 +160,7 @@ fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
         None if made::is_composite(ty.oid) => &RECORD_FORMS,
         None if is_range(ty.oid) => &RANGE_FORMS,
         None if is_multirange(ty.oid) => &MULTIRANGE_FORMS,
+        None if made::is_base(ty.oid) => &[],
         None => &ARRAY_FORMS,
     };
     for (slot, (oid, _)) in functions.iter_mut().zip(given) {

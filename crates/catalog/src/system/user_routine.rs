@@ -14,6 +14,8 @@ use throng_values::settings::{self, value::split_names};
 pub(super) const SQL: Oid = Oid(14);
 /// PL/pgSQL, likewise.
 pub(super) const PLPGSQL: Oid = Oid(13600);
+/// C, likewise.
+const C: Oid = Oid(13);
 const DEFAULT_COST: f64 = 100.0;
 const DEFAULT_ROWS: f64 = 1000.0;
 
@@ -25,6 +27,11 @@ fn chars(items: impl Iterator<Item = u8>) -> Datum {
 fn texts(items: impl Iterator<Item = String>) -> Datum {
     let items = items.map(Datum::from).collect();
     Datum::array(Array::from_items(oid::TEXT, items))
+}
+
+/// What PostgreSQL calls the library of an extension.
+fn library(extension: &str) -> String {
+    format!("$libdir/{extension}")
 }
 
 /// The element of its last argument, where that is VARIADIC.
@@ -51,8 +58,13 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
     let (source, standard) = match &def.body {
         RoutineBody::Text(text) | RoutineBody::Plpgsql(text) => (text.as_str(), Datum::Null),
         RoutineBody::Standard { text, .. } => ("", Datum::from(text.as_str())),
+        RoutineBody::Native { symbol, .. } => (symbol.as_str(), Datum::Null),
     };
     let settings = def.settings.iter().map(|(n, v)| format!("{n}={v}"));
+    let library = match &def.body {
+        RoutineBody::Native { extension, .. } => Datum::from(library(extension)),
+        _ => Datum::Null,
+    };
     row![
         def.oid,
         def.name.as_str(),
@@ -60,6 +72,7 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         def.owner,
         match def.body {
             RoutineBody::Plpgsql(_) => PLPGSQL,
+            RoutineBody::Native { .. } => C,
             _ => SQL,
         },
         def.cost as f32,
@@ -104,7 +117,7 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         },
         Datum::Null,
         source,
-        Datum::Null,
+        library,
         standard,
         match def.settings.is_empty() {
             true => Datum::Null,
@@ -233,7 +246,11 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
     ] {
         options += if on { word } else { "" };
     }
-    if def.cost != DEFAULT_COST {
+    let default_cost = match def.body {
+        RoutineBody::Native { .. } => 1.0,
+        _ => DEFAULT_COST,
+    };
+    if def.cost != default_cost {
         options += &format!(" COST {}", def.cost);
     }
     if def.rows > 0.0 && def.rows != DEFAULT_ROWS {
@@ -264,6 +281,10 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
                 tag.push('x');
             }
             text += &format!("AS {tag}${source}{tag}$\n");
+        }
+        (RoutineBody::Native { extension, symbol }, _) => {
+            let library = quote_literal(&library(extension));
+            text += &format!("AS {library}, $function${symbol}$function$\n");
         }
         (RoutineBody::Standard { text: written, .. }, shown) => {
             text += shown.unwrap_or(written);

@@ -172,6 +172,11 @@ fn as_value(call: &RoutineCall, columns: &[RelColumn], row: &[Datum]) -> Datum {
 
 /// The value of a call.
 pub fn value(call: &RoutineCall, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    if let Some(native) = call.def.native() {
+        let args = call.args.iter().map(|arg| eval(arg, row, cx));
+        let args: Vec<Datum> = args.collect::<Step<_>>()?;
+        return Ok(native.call(&cx.eval, &args)?);
+    }
     let Some(result) = result(call, row, cx)? else {
         return Ok(Datum::Null);
     };

@@ -4,6 +4,7 @@ mod absent;
 mod alter;
 mod column;
 mod copy;
+mod extension;
 mod json;
 mod made;
 mod maintain;
@@ -14,6 +15,7 @@ pub use absent::*;
 pub use alter::*;
 pub use column::*;
 pub use copy::*;
+pub use extension::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
@@ -52,17 +54,6 @@ impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.parts.join("."))
     }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct TypeName {
-    pub name: Name,
-    /// `(10,2)`, `(5)`.
-    pub modifiers: Vec<i32>,
-    /// A modifier computed by the grammar (interval fields).
-    pub typmod: Option<i32>,
-    pub array: bool,
-    pub setof: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -660,6 +651,7 @@ pub enum Statement {
         name: String,
         options: Vec<DatabaseOption>,
     },
+    Extension(ExtensionStatement),
     DropAbsent(Box<DropAbsent>),
     CommentAbsent(Box<CommentAbsent>),
     DropDatabase {

@@ -81,7 +81,7 @@ impl Parser<'_> {
             "trigger" | "constraint" => self.create_trigger(false, pos),
             "type" => self.create_type(),
             "domain" => self.create_domain(),
-            "extension" => Ok(self.skip_unsupported("CREATE EXTENSION")),
+            "extension" => self.create_extension(),
             "tablespace" => Ok(self.skip_unsupported("CREATE TABLESPACE")),
             "publication" => Ok(self.skip_unsupported("CREATE PUBLICATION")),
             "subscription" => Ok(self.skip_unsupported("CREATE SUBSCRIPTION")),
@@ -500,7 +500,7 @@ impl Parser<'_> {
                 self.advance();
                 self.alter_default_privileges()
             }
-            "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
+            "extension" => self.alter_extension(),
             "materialized" => self.alter_materialized_view(),
             "aggregate" | "operator" | "collation" | "publication" | "subscription"
             | "tablespace" | "rule" | "statistics" | "server" | "foreign" | "language"

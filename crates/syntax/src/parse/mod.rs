@@ -20,6 +20,7 @@ mod dml;
 mod domain;
 mod drop_absent;
 mod expr;
+mod extension;
 mod grant;
 mod index;
 pub mod json;

@@ -13,6 +13,7 @@ pub mod compare;
 pub mod cursor;
 pub mod datetime;
 pub mod enums;
+pub mod extension;
 mod form;
 pub mod json;
 pub mod jsonpath;
@@ -52,7 +53,7 @@ pub use registry::{
 };
 pub use resolve::{
     Callee, Filler, Given, Resolved, ResolvedOperator, Signature, resolve_call, resolve_function,
-    resolve_operator,
+    resolve_operator, resolve_operator_among,
 };
 pub use throng_types::vocabulary::Volatility;
 

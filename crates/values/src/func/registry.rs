@@ -1,5 +1,6 @@
 //! Finding functions, operators and aggregates by name and by oid.
 
+use super::extension::EXTENSIONS;
 use super::{Aggregate, FAMILIES, Function, Operator, WindowFunction};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
@@ -68,11 +69,15 @@ static BEHIND_OPERATORS: LazyLock<Vec<Function>> = LazyLock::new(|| {
 });
 
 static OPERATOR_INDEX: LazyLock<Index<Operator>> = LazyLock::new(|| {
-    Index::new(
+    let mut index = Index::new(
         FAMILIES.iter().flat_map(|f| f.operators),
         |o| o.name,
-        |o| o.oid,
-    )
+        |o: &Operator| o.oid,
+    );
+    // Those of extensions are not found by their names alone.
+    let of_extensions = EXTENSIONS.iter().flat_map(|e| e.operators);
+    index.by_oid.extend(of_extensions.map(|o| (o.oid, o)));
+    index
 });
 static AGGREGATE_INDEX: LazyLock<Index<Aggregate>> = LazyLock::new(|| {
     Index::new(

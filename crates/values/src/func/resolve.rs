@@ -15,8 +15,8 @@ use super::cast::CastContext;
 use super::coerce::{can_coerce, category, is_array, is_preferred};
 use super::polymorphic::{actualize, is_compatible_family, is_polymorphic, polymorphic_element};
 use super::{
-    Aggregate, Function, Operator, WindowFunction, aggregates_named, functions_named, named,
-    operators_named, windows_named,
+    Aggregate, Function, Operator, WindowFunction, aggregates_named, extension, functions_named,
+    named, operators_named, windows_named,
 };
 use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, type_name};
@@ -322,7 +322,11 @@ fn builtin_candidates(given: &Given<'_>, candidates: &mut Vec<Candidate<Callee>>
             candidates.push(Candidate::plain(w.args.to_vec(), None, Callee::Window(w)));
         }
     }
-    for a in aggregates_named(name) {
+    let of_extensions = extension::of_types(args).into_iter();
+    let of_extensions = of_extensions
+        .flat_map(|e| e.aggregates)
+        .filter(|a| a.name == name);
+    for a in aggregates_named(name).iter().copied().chain(of_extensions) {
         if let Some((types, variadic_from)) = spread(a.args, a.variadic, 0, args.len()) {
             candidates.push(Candidate::plain(types, variadic_from, Callee::Aggregate(a)));
         }
@@ -497,11 +501,28 @@ fn unknown_polymorphic() -> Error {
 
 /// Chooses the operator for these operands; `left` is None for a prefix operator.
 pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<ResolvedOperator> {
+    resolve_operator_among(&[], name, left, right)
+}
+
+/// The same, where operators of extensions are in the path, too. Those of the operands' types are
+/// in it always.
+pub fn resolve_operator_among(
+    in_path: &[&'static Operator],
+    name: &str,
+    left: Option<Oid>,
+    right: Oid,
+) -> Result<ResolvedOperator> {
     // `<>` has an old spelling.
     let table_name = if name == "!=" { "<>" } else { name };
     let operands: Vec<Oid> = left.into_iter().chain([right]).collect();
+    let of_types = extension::of_types(&operands).into_iter();
+    let of_types = of_types.flat_map(|e| e.operators);
+    let attached = of_types.filter(|o| o.name == table_name && !in_path.contains(o));
     let candidates: Vec<Candidate<&'static Operator>> = operators_named(table_name)
         .iter()
+        .copied()
+        .chain(in_path.iter().copied())
+        .chain(attached)
         .filter(|o| (o.left == Oid::NONE) == left.is_none())
         .map(|o| {
             let args = if left.is_some() {
@@ -509,7 +530,7 @@ pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Res
             } else {
                 vec![o.right]
             };
-            Candidate::plain(args, None, *o)
+            Candidate::plain(args, None, o)
         })
         .collect();
     let exact = |types: &[Oid]| candidates.iter().position(|c| c.args == types);

@@ -2,8 +2,7 @@
 
 use super::datetime::{interval, moment, timestamp_plus, timestamptz_plus};
 use super::number::{int, numeric};
-use super::{EvalContext, EvalResult, EvalStop, Function, SetIterator};
-use crate::extension;
+use super::{EvalContext, EvalResult, EvalStop, Function, SetIterator, extension};
 use crate::io::Zone;
 use std::sync::Arc;
 use throng_types::error::state;
@@ -189,19 +188,20 @@ fn log_files(ctx: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop
     Ok(Box::new(array(&files).items.clone().into_iter().map(Ok)))
 }
 
-/// What is there already; nothing can be added to this server.
+/// What is there already, and what can be installed.
 fn available_extensions(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
-    let record = Record {
-        types: [NAME, TEXT, TEXT].into(),
-        names: None,
-        values: vec![
-            extension::NAME.into(),
-            extension::VERSION.into(),
-            extension::DESCRIPTION.into(),
-        ],
-    };
-    let row = Datum::Record(Arc::new(record));
-    Ok(Box::new(std::iter::once(Ok(row))))
+    let born = (extension::NAME, extension::VERSION, extension::DESCRIPTION);
+    let known = extension::EXTENSIONS.iter();
+    let known = known.map(|e| (e.name, e.version, e.comment));
+    let all = std::iter::once(born).chain(known);
+    Ok(Box::new(all.map(|(name, version, comment)| {
+        let record = Record {
+            types: [NAME, TEXT, TEXT].into(),
+            names: None,
+            values: vec![name.into(), version.into(), comment.into()],
+        };
+        Ok(Datum::Record(Arc::new(record)))
+    })))
 }
 
 pub static FUNCTIONS: &[Function] = &[

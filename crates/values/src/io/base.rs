@@ -2,7 +2,7 @@
 //!
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
-use super::text_search;
+use super::{citext, hstore, text_search, vector};
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
 
@@ -27,7 +27,13 @@ pub struct Modifier {
 }
 
 /// Every type of this kind.
-static BASE_TYPES: &[&BaseInputOutput] = &[&text_search::TSVECTOR, &text_search::TSQUERY];
+static BASE_TYPES: &[&BaseInputOutput] = &[
+    &text_search::TSVECTOR,
+    &text_search::TSQUERY,
+    &citext::CITEXT,
+    &hstore::HSTORE,
+    &vector::VECTOR,
+];
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseInputOutput> {

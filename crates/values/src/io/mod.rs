@@ -6,7 +6,9 @@
 pub mod array;
 pub mod base;
 pub mod binary;
+mod citext;
 pub mod datetime;
+pub mod hstore;
 pub mod json;
 pub mod jsonpath;
 pub mod range;
@@ -14,6 +16,7 @@ pub mod record;
 pub mod scalar;
 pub mod text_search;
 pub mod typmod;
+pub mod vector;
 
 use crate::acl;
 use crate::eval::{EvalContext, ObjectKind};

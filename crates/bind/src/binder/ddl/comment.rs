@@ -38,11 +38,7 @@ impl Binder<'_> {
     ) -> Result<Target> {
         match kind {
             ObjectKind::DomainConstraint => self.domain_constraint(name, column.unwrap_or("")),
-            ObjectKind::Other("extension") if name.last() == throng_values::extension::NAME => {
-                self.must_own(builtin::SUPERUSER, "extension", name.last())?;
-                let (kind, oid) = (TargetKind::Extension, extension::EXTENSION);
-                Ok(Target { kind, oid })
-            }
+            ObjectKind::Other("extension") => self.find_extension(name.last()),
             ObjectKind::Other("language") if let Some(oid) = extension::language(name.last()) => {
                 self.must_own(builtin::SUPERUSER, "language", name.last())?;
                 let kind = TargetKind::Language;

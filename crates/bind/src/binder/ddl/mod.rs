@@ -11,6 +11,7 @@ pub(super) mod domain;
 pub(super) mod domain_value;
 pub(super) mod drop_absent;
 mod exclusion;
+pub(super) mod extension;
 pub(super) mod grant;
 pub(super) mod index;
 pub(super) mod index_order;
@@ -513,8 +514,7 @@ impl Binder<'_> {
         match kind {
             ObjectKind::Schema => {
                 let oid = self.schema(last)?;
-                let schema = self.catalog().schema(oid);
-                let owner = schema.map_or(Oid::NONE, |s| s.owner);
+                let owner = self.catalog().schema(oid).map_or(Oid::NONE, |s| s.owner);
                 self.must_own(owner, "schema", last)?;
                 Ok(Target {
                     kind: TargetKind::Schema,
@@ -531,6 +531,7 @@ impl Binder<'_> {
             }),
             ObjectKind::Type => self.find_type_object(name),
             ObjectKind::Domain => self.find_domain(name),
+            ObjectKind::Other("extension") => self.find_extension(last),
             ObjectKind::Other(what) => {
                 let message = format!("{what} \"{name}\" does not exist");
                 Err(Error::new(state::UNDEFINED_OBJECT, message))
@@ -547,8 +548,7 @@ impl Binder<'_> {
                 return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                     .hint(format!("You can drop type {element} instead.")));
             }
-            let missing = name.schema().filter(|s| self.schema_named(s).is_none());
-            if let Some(schema) = missing {
+            if let Some(schema) = name.schema().filter(|s| self.schema_named(s).is_none()) {
                 let message = format!("schema \"{schema}\" does not exist");
                 return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
             }

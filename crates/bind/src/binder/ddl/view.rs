@@ -11,6 +11,7 @@ use throng_types::error::state;
 use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use crate::binder::expr::operator::{own_operator, relation_of};
 use crate::binder::query::scope::Names;
 use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
@@ -719,7 +720,7 @@ impl Uses {
             Datum::Oid(named) if ty.oid != oid::OID && of_users(&Oid(*named)) => {
                 self.fixed = Some(ty);
             }
-            Datum::Enum(_) | Datum::Null => {}
+            Datum::Enum(_) | Datum::Base(_) | Datum::Null => {}
             _ if made::is_made(ty.oid) => self.fixed = Some(ty),
             _ => {}
         }
@@ -777,6 +778,11 @@ impl Uses {
             QueryPart::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
                 self.objects.entry(call.def.oid).or_default();
             }
+            QueryPart::Expr(e) => {
+                if let Some(operator) = own_operator(e) {
+                    self.objects.entry(operator).or_default();
+                }
+            }
             _ => {}
         }
     }
@@ -790,14 +796,6 @@ impl Uses {
         };
         self.objects.entry(oid).or_default();
         self.entries.push((rel.id, oid));
-    }
-}
-
-/// The relation whose rows' type an object is, or the object.
-fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
-    match made::is_composite(object) && catalog.made_type(object).is_none() {
-        true => made::serial(object).unwrap_or(object),
-        false => object,
     }
 }
 

@@ -245,8 +245,7 @@ impl Binder<'_> {
     /// 42883 for a type that has no order.
     pub(in crate::binder) fn check_sortable(&self, expr: &Expr, pos: Pos) -> Result<()> {
         let ty = expr.type_oid();
-        let sortable =
-            ty == oid::RECORD || throng_values::func::resolve_operator("<", Some(ty), ty).is_ok();
+        let sortable = ty == oid::RECORD || throng_values::func::compare::is_ordered(ty);
         if sortable {
             return Ok(());
         }

@@ -5,6 +5,7 @@ pub(super) mod call;
 pub(super) mod coerce;
 pub(super) mod misspelled;
 pub(super) mod notation;
+pub(super) mod operator;
 pub(super) mod part;
 pub(super) mod subscript;
 pub(super) mod window;
@@ -13,14 +14,14 @@ use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, has_collation, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
+use super::Binder;
 use super::ddl::composite::row_fields;
 use super::ddl::domain::Declared;
 use super::query::scope::Scope;
-use super::{Binder, at};
 use crate::tree::expr::{Expr, Subquery, SubqueryKind};
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
-use throng_values::func::{Operator, resolve_operator};
+use throng_values::func::Operator;
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Expr> {
@@ -205,7 +206,7 @@ impl Binder<'_> {
                 let what = if *greatest { "GREATEST" } else { "LEAST" };
                 let args = self.exprs(args, scope)?;
                 let (args, ty) = self.unify(args, what)?;
-                let less = resolve_operator("<", Some(ty.oid), ty.oid).map_err(|e| at(e, pos))?;
+                let less = self.operator_at("<", Some(ty.oid), ty.oid, pos)?;
                 Ok(Expr::MinMax {
                     greatest: *greatest,
                     less: less.operator,
@@ -365,16 +366,6 @@ impl Binder<'_> {
         }
     }
 
-    fn check_operator_schema(&self, op: &ast::Operator) -> Result<()> {
-        match &op.schema {
-            Some(schema) if schema != "pg_catalog" => {
-                let message = format!("operator does not exist: {schema}.{}", op.name);
-                Err(Error::new(state::UNDEFINED_FUNCTION, message).position(op.pos + 1))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn operator_in(&mut self, op: &ast::Operator, left: Option<Expr>, right: Expr) -> Result<Expr> {
         self.check_operator_schema(op)?;
         self.operator(&op.name, left, right, op.pos)
@@ -398,7 +389,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let right = self.refreshed(right);
         let Some(left) = left.map(|l| self.refreshed(l)) else {
-            let found = resolve_operator(name, None, right.type_oid()).map_err(|e| at(e, pos))?;
+            let found = self.operator_at(name, None, right.type_oid(), pos)?;
             let right = self.coerce(right, SqlType::plain(found.right), pos)?;
             let ty = SqlType::plain(found.ret);
             return Ok(Expr::Op {
@@ -407,8 +398,7 @@ impl Binder<'_> {
                 ty,
             });
         };
-        let found = resolve_operator(name, Some(left.type_oid()), right.type_oid())
-            .map_err(|e| at(e, pos))?;
+        let found = self.operator_at(name, Some(left.type_oid()), right.type_oid(), pos)?;
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;
         let right = self.coerce(right, SqlType::plain(found.right), pos)?;
         let ty = SqlType::plain(found.ret);
@@ -432,8 +422,7 @@ impl Binder<'_> {
         pos: Pos,
     ) -> Result<(&'static Operator, Expr, Expr)> {
         let (left, right) = (self.refreshed(left), self.refreshed(right));
-        let found = resolve_operator(name, Some(left.type_oid()), right.type_oid())
-            .map_err(|e| at(e, pos))?;
+        let found = self.operator_at(name, Some(left.type_oid()), right.type_oid(), pos)?;
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;
         let right = self.coerce(right, SqlType::plain(found.right), pos)?;
         Ok((found.operator, left, right))
@@ -613,8 +602,7 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|(e, pos)| self.coerce(e, ty, pos))
                 .collect::<Result<Vec<_>>>()?;
-            let found =
-                resolve_operator(name, Some(left.type_oid()), ty.oid).map_err(|e| at(e, pos))?;
+            let found = self.operator_at(name, Some(left.type_oid()), ty.oid, pos)?;
             let plain = left.clone();
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
             let array = Expr::Array(items, SqlType::plain(array));
@@ -729,8 +717,7 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
         };
-        let found =
-            resolve_operator(&op.name, Some(l.type_oid()), element).map_err(|e| at(e, op.pos))?;
+        let found = self.operator_at(&op.name, Some(l.type_oid()), element, op.pos)?;
         if found.ret != oid::BOOL {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
@@ -781,8 +768,7 @@ impl Binder<'_> {
         let inverted = fields.len() > 1 && all;
         let name = if inverted { "=" } else { op.name.as_str() };
         for ((expr, pos), column) in fields.into_iter().zip(&columns) {
-            let found = resolve_operator(name, Some(expr.type_oid()), column.ty.oid)
-                .map_err(|e| at(e, op.pos))?;
+            let found = self.operator_at(name, Some(expr.type_oid()), column.ty.oid, op.pos)?;
             if found.ret != oid::BOOL {
                 let message = format!(
                     "operator {name} must return type boolean, not type {}",

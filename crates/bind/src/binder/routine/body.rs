@@ -96,6 +96,10 @@ pub fn body_statements(def: &RoutineDef) -> Result<Vec<AtomicStatement>> {
     match &def.body {
         RoutineBody::Text(text) | RoutineBody::Standard { text, .. } => routine_statements(text),
         RoutineBody::Plpgsql(_) => Err(Error::unsupported("a body in PL/pgSQL as SQL")),
+        RoutineBody::Native { symbol, .. } => {
+            let what = format!("the function {symbol}, which this server has not,");
+            Err(Error::unsupported(what))
+        }
     }
 }
 
@@ -443,7 +447,7 @@ impl Binder<'_> {
         self.inlining.push(def.oid);
         let path = match &def.body {
             RoutineBody::Standard { path, .. } => path.clone(),
-            RoutineBody::Text(_) | RoutineBody::Plpgsql(_) => self.search_path.clone(),
+            _ => self.search_path.clone(),
         };
         let path = std::mem::replace(&mut self.search_path, path);
         let user = std::mem::replace(&mut self.user, self.ctx.user);
@@ -480,6 +484,16 @@ impl Binder<'_> {
     /// The value of a call as an expression over its arguments, where the function is but that.
     pub(in crate::binder) fn inline_value(&mut self, call: &RoutineCall) -> Option<Expr> {
         let def = call.def.clone();
+        if let Some(func) = def.native() {
+            let parameters = (0..).zip(&call.args);
+            return (!def.set).then(|| Expr::Call {
+                func,
+                args: parameters
+                    .map(|(n, arg)| Expr::Param(n, arg.ty()))
+                    .collect(),
+                ty: call.ty,
+            });
+        }
         let plain = !def.set
             && call.columns.is_empty()
             && call.ty.oid != oid::RECORD

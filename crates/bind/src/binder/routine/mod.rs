@@ -340,7 +340,7 @@ impl Binder<'_> {
         })
     }
 
-    fn routine_args(
+    pub(super) fn routine_args(
         &mut self,
         create: &ast::CreateRoutine,
         procedural: bool,
@@ -485,7 +485,7 @@ impl Binder<'_> {
         Ok(text)
     }
 
-    fn returned(
+    pub(super) fn returned(
         &mut self,
         create: &ast::CreateRoutine,
         args: &[ArgDef],

@@ -440,8 +440,7 @@ impl SessionHost<'_> {
                 (class::LANGUAGE, found, state::UNDEFINED_OBJECT)
             }
             _ => {
-                let found =
-                    (name == throng_values::extension::NAME).then_some(extension::EXTENSION);
+                let found = extension::named(self.catalog, name);
                 (class::EXTENSION, found, state::UNDEFINED_OBJECT)
             }
         };

@@ -201,13 +201,7 @@ impl SessionHost<'_> {
             class::NAMESPACE => own("schema", catalog.schema(object).map(|s| s.name.clone())),
             class::ROLE => own("role", catalog.role(object).map(|r| r.name.clone())),
             class::DATABASE => own("database", catalog.database(object).map(|d| d.name.clone())),
-            class::EXTENSION => {
-                let there = object == extension::EXTENSION;
-                own(
-                    "extension",
-                    there.then(|| throng_values::extension::NAME.to_owned()),
-                )
-            }
+            class::EXTENSION => own("extension", extension::name(catalog, object)),
             class::LANGUAGE => {
                 let mut all = LANGUAGES.iter();
                 let name = all.find(|name| extension::language(name) == Some(object));

@@ -281,6 +281,7 @@ pub(in crate::session) fn row_locks(
                 (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
                 (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
                 (Some(Object::Policy(_)), _) => row(class::POLICY, *oid),
+                (Some(Object::Extension(_)), _) => row(class::EXTENSION, *oid),
                 // Whoever grants rights on it has its row.
                 (Some(Object::Table(_) | Object::View(_) | Object::Sequence(_)), None) => {
                     row(class::RELATION, *oid)
@@ -305,6 +306,7 @@ pub(in crate::session) fn relation_name(object: &Object) -> Option<(Oid, &str)> 
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
         Object::Database(def) => Some((Oid(2), &def.name)),
+        Object::Extension(def) => Some((Oid(3), &def.name)),
         _ => None,
     }
 }

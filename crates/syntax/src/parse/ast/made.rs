@@ -1,6 +1,6 @@
 //! Types that users make, and parts of their values.
 
-use super::{ColumnConstraint, ColumnDef, Expr, Name, Pos, Source, TypeName};
+use super::{ColumnConstraint, ColumnDef, Expr, Name, Pos, Source};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateDomain {
@@ -77,4 +77,15 @@ pub struct DoBlock {
     /// Where it begins, if its characters are those of the statement.
     pub at: Option<Pos>,
     pub language: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeName {
+    pub name: Name,
+    /// `(10,2)`, `(5)`.
+    pub modifiers: Vec<i32>,
+    /// A modifier computed by the grammar (interval fields).
+    pub typmod: Option<i32>,
+    pub array: bool,
+    pub setof: bool,
 }

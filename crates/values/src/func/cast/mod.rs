@@ -3,6 +3,7 @@
 pub mod conversion;
 pub(super) mod table;
 
+use super::extension::EXTENSIONS;
 use super::{EvalContext, EvalFn, EvalResult, FAMILIES};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
@@ -69,9 +70,11 @@ const VECTORS: [(Oid, Oid); 2] = [
 ];
 
 static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
+    // Whoever has a value of an extension's type has the extension.
     let mut map: Map = FAMILIES
         .iter()
         .flat_map(|f| f.casts)
+        .chain(EXTENSIONS.iter().flat_map(|e| e.casts))
         .map(|c| ((c.from, c.to), c))
         .collect();
     // Rules made rows: every type reads from and writes to strings; arrays cast like their

@@ -6,12 +6,19 @@ pub(super) mod table;
 use super::{EvalContext, EvalResult};
 use crate::io::Zone;
 use std::cmp::Ordering;
-use throng_types::Datum;
 use throng_types::calendar::*;
+use throng_types::sqltype::made;
+use throng_types::{Datum, Oid};
 
 pub use crate::order::{
     comparator, compare, compare_checked, compare_padded, compare_sorted, date_to_timestamp, floats,
 };
+
+/// Whether values of a type have an order, be its operators called as they may.
+pub fn is_ordered(ty: Oid) -> bool {
+    made::is_base(ty) && throng_types::key::supported(ty)
+        || super::resolve_operator("<", Some(ty), ty).is_ok()
+}
 
 /// The moment a local time is in a zone; the infinities stay.
 fn to_utc(zone: &Zone, local: i64) -> i64 {

@@ -13,6 +13,7 @@ use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
 use length::{buffer_fits, fits};
 use memchr::memmem;
+use throng_types::base::lower_letter;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Text, oid::*};
 
@@ -133,18 +134,7 @@ fn bit_length(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok((text(&args[0]).len() as i32 * 8).into())
 }
 
-/// Unicode's simple mapping, one character for one character: what has no single counterpart stays.
-fn lower_char(c: char) -> char {
-    let mut counterparts = c.to_lowercase();
-    match (counterparts.next(), counterparts.next()) {
-        (Some(one), None) => one,
-        // The one letter whose full mapping is longer and that has a simple one.
-        _ if c == 'İ' => 'i',
-        _ => c,
-    }
-}
-
-/// As [`lower_char`], the other way.
+/// As [`lower_letter`], the other way.
 fn upper_char(c: char) -> char {
     let mut counterparts = c.to_uppercase();
     match (counterparts.next(), counterparts.next(), c) {
@@ -161,7 +151,7 @@ pub fn lowered(s: &str) -> String {
     if s.is_ascii() {
         return s.to_ascii_lowercase();
     }
-    s.chars().map(lower_char).collect()
+    s.chars().map(lower_letter).collect()
 }
 fn lower(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(lowered(text(&args[0])).into())
@@ -177,7 +167,7 @@ fn initcap(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let mut in_word = false;
     let case = |c: char| {
         let cased = match in_word {
-            true => lower_char(c),
+            true => lower_letter(c),
             false => upper_char(c),
         };
         in_word = c.is_alphanumeric();

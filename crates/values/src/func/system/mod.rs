@@ -168,7 +168,11 @@ fn format_type(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let oid = class(&args[0]);
     if made::is_made(oid) {
         let name = ctx.host.object_name(ObjectKind::Type, oid);
-        return Ok(name.unwrap_or_else(|| "???".into()).into());
+        let name = name.unwrap_or_else(|| "???".into());
+        return Ok(match args[1] {
+            Datum::Int4(typmod @ 0..) if made::is_base(oid) => format!("{name}({typmod})").into(),
+            _ => name.into(),
+        });
     }
     // Without a modifier, `bpchar` is spelled so that reading it back gives no length either.
     match args[1] {

@@ -1,0 +1,27 @@
+//! Operators by name: one of an extension has its schema with it where the search path does not
+//! find it.
+
+use super::Writer;
+use throng_types::lexical::quote_ident;
+use throng_values::func::Operator;
+use throng_values::func::extension::extension_of_operator;
+
+impl Writer<'_> {
+    pub(super) fn operator(&mut self, op: &Operator) {
+        let name = self.operator_name(op);
+        self.push(&name);
+    }
+
+    fn operator_name(&self, op: &Operator) -> String {
+        let catalog = self.style.catalog;
+        let extension = extension_of_operator(op.oid);
+        let def = extension.and_then(|e| catalog.extension_by_name(e.name));
+        let schema = def
+            .filter(|def| !self.style.search_path.contains(&def.schema))
+            .and_then(|def| catalog.schema(def.schema));
+        match schema {
+            Some(schema) => format!("OPERATOR({}.{})", quote_ident(&schema.name), op.name),
+            None => op.name.to_owned(),
+        }
+    }
+}
