@@ -11,6 +11,7 @@ pub mod eval;
 pub mod extension;
 pub mod format;
 pub mod func;
+pub mod geometry;
 pub mod hash;
 pub mod inverted;
 pub mod io;

@@ -429,7 +429,7 @@ fn cast(
     let converted = match how {
         Some(cast) => {
             let value = std::slice::from_ref(&value);
-            let value = offload::call(Callee::Cast(cast), value, site, cx)?;
+            let value = offload::call(Callee::Cast(cast, to.typmod), value, site, cx)?;
             cx.weigh(&value)?;
             value
         }

@@ -7,16 +7,21 @@
 
 pub mod aggregate;
 mod array;
+mod bits;
 pub mod cast;
 mod coerce;
 pub mod compare;
 pub mod cursor;
 pub mod datetime;
 pub mod enums;
+mod geometric;
+mod hardware;
 pub mod json;
 pub mod jsonpath;
 mod misc;
+mod money;
 pub mod named;
+mod network;
 pub mod number;
 mod polymorphic;
 mod regex_func;
@@ -26,6 +31,7 @@ mod set;
 pub mod sqljson;
 pub mod string;
 pub mod system;
+mod table;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
@@ -255,6 +261,36 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         aggregates: aggregate::ordered::AGGREGATES,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: network::FUNCTIONS,
+        operators: network::OPERATORS,
+        casts: network::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: bits::FUNCTIONS,
+        operators: bits::OPERATORS,
+        casts: bits::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: hardware::FUNCTIONS,
+        operators: hardware::OPERATORS,
+        casts: hardware::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: geometric::table::FUNCTIONS,
+        operators: geometric::table::OPERATORS,
+        casts: geometric::table::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: money::FUNCTIONS,
+        operators: money::OPERATORS,
+        casts: money::CASTS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

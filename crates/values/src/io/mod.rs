@@ -6,9 +6,14 @@
 pub mod array;
 pub mod base;
 pub mod binary;
+pub mod bits;
 pub mod datetime;
+pub mod geometric;
+pub mod hardware;
 pub mod json;
 pub mod jsonpath;
+pub mod money;
+pub mod network;
 pub mod record;
 pub mod scalar;
 pub mod typmod;

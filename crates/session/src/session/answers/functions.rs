@@ -17,6 +17,7 @@ use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
+use throng_values::io::network::inet_value;
 use throng_values::io::scalar::wide_number;
 use throng_values::settings::SERVER_VERSION;
 
@@ -66,13 +67,14 @@ impl SessionHost<'_> {
             "cursor_row" | "cursor_table" => return self.position(name, &args[0]),
             "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
             "system_user" => Datum::Null,
-            "inet_client_addr" => self.own_info(|info| info.client_addr.clone()).into(),
+            "inet_client_addr" => {
+                inet_value(self.own_info(|info| info.client_addr.clone()).as_deref())
+            }
             "inet_client_port" => self.own_info(|info| info.client_port).map(i32::from).into(),
             "inet_server_addr" => {
                 let addresses = self.session.show("listen_addresses")?;
-                self.own_info(|info| info.client_addr.clone())
-                    .map(|_| addresses)
-                    .into()
+                let client = self.own_info(|info| info.client_addr.clone());
+                inet_value(client.map(|_| addresses).as_deref())
             }
             "inet_server_port" => {
                 let port = self.session.show("port")?.parse::<i32>().ok();

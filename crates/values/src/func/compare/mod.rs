@@ -4,7 +4,7 @@
 //! not count. Strings: by bytes, which for UTF-8 is by code point (collations "C" and the default).
 //! Intervals: a month is 30 days. Arrays and records: item by item, NULLs above values.
 
-pub(super) mod hashes;
+pub mod hashes;
 pub(super) mod table;
 
 use super::{EvalContext, EvalResult};
