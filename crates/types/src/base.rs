@@ -57,6 +57,8 @@ static BASE_TYPES: &[BaseType] = &[
     base(oid::INET, BaseOrder::Bytes),
     base(oid::BIT, BaseOrder::Form(bits)),
     base(oid::VARBIT, BaseOrder::Form(bits)),
+    base(oid::TXID_SNAPSHOT, BaseOrder::None),
+    base(oid::PG_SNAPSHOT, BaseOrder::None),
 ];
 
 /// The types, by oid.

@@ -164,6 +164,7 @@ types! {
     ANYELEMENT = 2283, "anyelement", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     ANYNONARRAY = 2776, "anynonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     UUID = 2950, "uuid", 16, false, b'b', b'U', false, UUID_ARRAY = 2951, b'c';
+    TXID_SNAPSHOT = 2970, "txid_snapshot", -1, false, b'b', b'U', false, TXID_SNAPSHOT_ARRAY = 2949, b'd';
     PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
     JSONB = 3802, "jsonb", -1, false, b'b', b'U', false, JSONB_ARRAY = 3807, b'i';
     ANYENUM = 3500, "anyenum", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
@@ -171,6 +172,7 @@ types! {
     REGNAMESPACE = 4089, "regnamespace", 4, true, b'b', b'N', false, REGNAMESPACE_ARRAY = 4090, b'i';
     REGROLE = 4096, "regrole", 4, true, b'b', b'N', false, REGROLE_ARRAY = 4097, b'i';
     REGCOLLATION = 4191, "regcollation", 4, true, b'b', b'N', false, REGCOLLATION_ARRAY = 4192, b'i';
+    PG_SNAPSHOT = 5038, "pg_snapshot", -1, false, b'b', b'U', false, PG_SNAPSHOT_ARRAY = 5039, b'd';
     XID8 = 5069, "xid8", 8, true, b'b', b'U', false, XID8_ARRAY = 271, b'd';
     ANYCOMPATIBLE = 5077, "anycompatible", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     ANYCOMPATIBLEARRAY = 5078, "anycompatiblearray", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
@@ -417,6 +419,16 @@ pub fn element_of(array: Oid) -> Option<Oid> {
     type_info(array)
         .map(|t| t.element)
         .filter(|&e| e != Oid::NONE)
+}
+
+/// The type of the numbers or points that a value of a base type is made of, which subscripts
+/// from 0 on tell; none for types without such parts. Names have them, too.
+pub fn part_of(ty: Oid) -> Option<Oid> {
+    match ty {
+        oid::POINT | oid::LINE => Some(oid::FLOAT8),
+        oid::LSEG | oid::BOX => Some(oid::POINT),
+        _ => None,
+    }
 }
 
 /// What stands between the items of an array whose items have that type, or its own.

@@ -456,12 +456,13 @@ impl Run<'_> {
         };
         for attnum in key {
             let ty = table.column(*attnum).ty.oid;
-            if throng_values::func::resolve_operator("<", Some(ty), ty).is_err() {
+            if !throng_values::func::compare::is_ordered(ty) {
                 let message = format!(
                     "data type {} has no default operator class for access method \"btree\"",
                     type_name(ty)
                 );
-                return Err(Error::new(state::UNDEFINED_OBJECT, message));
+                return Err(Error::new(state::UNDEFINED_OBJECT, message)
+                    .hint("You must specify an operator class for the index or define a default operator class for the data type."));
             }
         }
         let index = self.host.next_oid();

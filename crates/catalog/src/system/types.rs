@@ -1,6 +1,6 @@
 //! Types: `pg_type`, `pg_collation`, and the input and output functions types have.
 
-use throng_types::sqltype::{TypeInfo, all_types, delimiter, made, type_info};
+use throng_types::sqltype::{TypeInfo, all_types, delimiter, made, part_of, type_info};
 use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
@@ -103,6 +103,8 @@ forms! {
     2283: 2312 anyelement_in, 2313 anyelement_out;
     2776: 2777 anynonarray_in, 2778 anynonarray_out;
     2950: 2952 uuid_in, 2953 uuid_out, 2961 uuid_recv, 2962 uuid_send;
+    2970: 2939 txid_snapshot_in, 2940 txid_snapshot_out, 2941 txid_snapshot_recv,
+        2942 txid_snapshot_send;
     3220: 3229 pg_lsn_in, 3230 pg_lsn_out, 3238 pg_lsn_recv, 3239 pg_lsn_send;
     3802: 3806 jsonb_in, 3804 jsonb_out, 3805 jsonb_recv, 3803 jsonb_send;
     4072: 4001 jsonpath_in, 4003 jsonpath_out, 4002 jsonpath_recv, 4004 jsonpath_send;
@@ -110,6 +112,7 @@ forms! {
     4089: 4084 regnamespacein, 4085 regnamespaceout, 4087 regnamespacerecv, 4088 regnamespacesend;
     4096: 4098 regrolein, 4092 regroleout, 4094 regrolerecv, 4095 regrolesend;
     4191: 4193 regcollationin, 4194 regcollationout, 4196 regcollationrecv, 4197 regcollationsend;
+    5038: 5055 pg_snapshot_in, 5056 pg_snapshot_out, 5057 pg_snapshot_recv, 5058 pg_snapshot_send;
     5069: 5070 xid8in, 5081 xid8out, 5082 xid8recv, 5083 xid8send;
     5077: 5086 anycompatible_in, 5087 anycompatible_out;
     5078: 5088 anycompatiblearray_in, 5089 anycompatiblearray_out, 5090 anycompatiblearray_recv, 5091 anycompatiblearray_send;
@@ -182,7 +185,7 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
     let vector = matches!(ty.oid, oid::INT2VECTOR | oid::OIDVECTOR);
     let array = ty.is_array();
     let subscript = match ty.oid {
-        oid::NAME | oid::POINT | oid::LINE | oid::LSEG | oid::BOX => RAW_ARRAY_SUBSCRIPT,
+        ty if ty == oid::NAME || part_of(ty).is_some() => RAW_ARRAY_SUBSCRIPT,
         oid::JSONB => JSONB_SUBSCRIPT,
         _ if array || vector => ARRAY_SUBSCRIPT,
         _ => Oid::NONE,
@@ -190,9 +193,7 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
     // Base types, besides arrays, whose values have items of another.
     let element = match ty.oid {
         oid::NAME => oid::CHAR,
-        oid::POINT | oid::LINE => oid::FLOAT8,
-        oid::LSEG | oid::BOX => oid::POINT,
-        _ => ty.element,
+        other => part_of(other).unwrap_or(ty.element),
     };
     let [input, output, receive, send, modifier_in, modifier_out] = forms_of(ty);
     // An array takes its element's modifiers.

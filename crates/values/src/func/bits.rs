@@ -256,6 +256,7 @@ operators! {
 
 casts! {
     BIT VARBIT implicit 0 binary;
+    VARBIT BIT implicit 0 binary;
     INT8 BIT explicit 2075 bitfromint sized;
     INT4 BIT explicit 1683 bitfromint sized;
     BIT INT8 explicit 2076 bittoint8;

@@ -28,6 +28,7 @@ mod regex_func;
 mod registry;
 pub mod resolve;
 mod set;
+mod snapshot;
 pub mod sqljson;
 pub mod string;
 pub mod system;
@@ -291,6 +292,14 @@ pub static FAMILIES: &[FunctionFamily] = &[
         functions: money::FUNCTIONS,
         operators: money::OPERATORS,
         casts: money::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: snapshot::FUNCTIONS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: snapshot::SETS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

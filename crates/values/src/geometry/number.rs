@@ -112,6 +112,10 @@ pub fn is_zero(a: f64) -> bool {
 pub fn equal(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= EPSILON
 }
+/// Not the contrary of equal: neither is true of NaN.
+pub fn unequal(a: f64, b: f64) -> bool {
+    a != b && (a - b).abs() > EPSILON
+}
 pub fn less(a: f64, b: f64) -> bool {
     a + EPSILON < b
 }

@@ -342,7 +342,9 @@ fn write_level<'a>(
                     start,
                     |text| {
                         text.eq_ignore_ascii_case(b"null")
-                            || text.iter().any(|b| matches!(b, b'{' | b'}') || *b == delimiter)
+                            || text
+                                .iter()
+                                .any(|b| matches!(b, b'{' | b'}') || *b == delimiter)
                     },
                     false,
                 );

@@ -2,7 +2,7 @@
 //!
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
-use super::{bits, geometric, hardware, money, network};
+use super::{bits, geometric, hardware, money, network, snapshot};
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
 
@@ -42,6 +42,8 @@ static BASE_TYPES: &[&BaseInputOutput] = &[
     &network::INET,
     &bits::BIT,
     &bits::VARBIT,
+    &snapshot::TXID_SNAPSHOT,
+    &snapshot::PG_SNAPSHOT,
 ];
 
 /// The description of a type, if its values are kept as bytes.

@@ -9,8 +9,10 @@ use super::binary::{Reader, invalid};
 use super::scalar::{is_space, parse_float8, write_float8};
 use super::{EvalContext, invalid_syntax};
 use crate::geometry::{Circle, Line, Path, Point, Polygon, Rectangle, Segment};
+use std::ops::Range;
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, interrupt, oid};
+use throng_types::sqltype::part_of;
+use throng_types::{BaseValue, Datum, Error, Oid, Result, interrupt, oid};
 
 /// A shape as the bytes of a value.
 pub trait Shape: Sized {
@@ -152,6 +154,46 @@ impl Shape for Polygon {
     fn write_stored(&self, out: &mut Vec<u8>) {
         put_points(&self.points, out);
     }
+}
+
+/// A number or a point that a value is made of, counted from 0.
+pub fn part(value: &BaseValue, at: i32) -> Option<Datum> {
+    let ty = part_of(value.ty)?;
+    let place = place_of(ty, at, value.bytes.len())?;
+    Some(match ty {
+        oid::POINT => Datum::base(ty, &value.bytes[place]),
+        _ => number_at(&value.bytes[place], 0).into(),
+    })
+}
+
+/// A value with another part; the same where the part is NULL.
+///
+/// # Errors
+/// 2202E where it has no such part.
+pub fn with_part(value: &BaseValue, at: i32, part: &Datum) -> Result<Datum> {
+    let place = part_of(value.ty).and_then(|ty| place_of(ty, at, value.bytes.len()));
+    let mut bytes = value.bytes.to_vec();
+    let mut changed = Vec::new();
+    match part {
+        Datum::Null => return Ok(Datum::Base(value.clone())),
+        Datum::Float8(number) => put(*number, &mut changed),
+        Datum::Base(part) => changed.extend_from_slice(&part.bytes),
+        _ => {}
+    }
+    match place {
+        Some(place) if place.len() == changed.len() => bytes[place].copy_from_slice(&changed),
+        _ => {
+            let message = "array subscript out of range";
+            return Err(Error::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+        }
+    }
+    Ok(Datum::base(value.ty, bytes))
+}
+
+fn place_of(part: Oid, at: i32, length: usize) -> Option<Range<usize>> {
+    let width = if part == oid::POINT { 16 } else { 8 };
+    let start = usize::try_from(at).ok()?.checked_mul(width)?;
+    (start < length).then(|| start..start + width)
 }
 
 /// A text that is being read.

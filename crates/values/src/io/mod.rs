@@ -16,6 +16,7 @@ pub mod money;
 pub mod network;
 pub mod record;
 pub mod scalar;
+pub mod snapshot;
 pub mod typmod;
 
 use crate::acl;

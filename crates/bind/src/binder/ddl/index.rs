@@ -476,7 +476,7 @@ fn must_be_stored(table: &TableDef, attnum: u16) -> Result<()> {
 /// 42704 for a type without a B-tree order.
 fn check_indexable(ty: SqlType) -> Result<()> {
     let ty = ty.oid;
-    if throng_values::func::resolve_operator("<", Some(ty), ty).is_ok() {
+    if throng_values::func::compare::is_ordered(ty) {
         return Ok(());
     }
     let message = format!(

@@ -29,7 +29,6 @@ const NOT_YET: &[&str] = &[
     "tstzmultirange",
     "tstzrange",
     "tsvector",
-    "txid_snapshot",
     "xml",
 ];
 

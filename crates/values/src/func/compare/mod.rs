@@ -10,9 +10,10 @@ pub(super) mod table;
 use super::{EvalContext, EvalResult};
 use crate::io::Zone;
 use std::cmp::Ordering;
+use throng_types::base::{BaseOrder, base_type};
 use throng_types::calendar::*;
 use throng_types::error::state;
-use throng_types::sqltype::format_type as type_text;
+use throng_types::sqltype::{element_of, format_type as type_text};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, TimeTz, oid};
 
 /// SQL's order of two values of one type, or of two integers or two floats of any width. Neither is
@@ -171,6 +172,14 @@ pub fn compare_padded(a: &Datum, b: &Datum) -> Ordering {
             .cmp(b.trim_end_matches(' ').as_bytes()),
         _ => compare(a, b),
     }
+}
+
+/// Whether a type's values have an order: for sorting, grouping and indexes. That of some types
+/// which have an operator `<`, as `circle`, is one of sizes.
+pub fn is_ordered(ty: Oid) -> bool {
+    let item = element_of(ty).unwrap_or(ty);
+    let unordered = base_type(item).is_some_and(|base| matches!(base.order, BaseOrder::None));
+    !unordered && super::resolve_operator("<", Some(ty), ty).is_ok()
 }
 
 /// The order of a type's values: for sorting, grouping, min and max.

@@ -261,7 +261,7 @@ computed! {
     circle_poly_default(a: Circle) Polygon::of_circle(a, 12)?;
     circle_contain_pt(a: Circle, b: Point) a.has(b)?;
     circle_eq(a: Circle, b: Circle) equal(a.area()?, b.area()?);
-    circle_ne(a: Circle, b: Circle) !equal(a.area()?, b.area()?);
+    circle_ne(a: Circle, b: Circle) unequal(a.area()?, b.area()?);
     circle_lt(a: Circle, b: Circle) less(a.area()?, b.area()?);
     circle_gt(a: Circle, b: Circle) greater(a.area()?, b.area()?);
     circle_le(a: Circle, b: Circle) at_most(a.area()?, b.area()?);
