@@ -72,8 +72,8 @@ pub fn base_type(ty: Oid) -> Option<&'static BaseType> {
     found.ok().map(|at| &BASE_TYPES[at])
 }
 
-/// Strings of bits are kept as bytes, and how many bits of the last one they do not use. The shorter
-/// one is first where it begins the other.
+/// Strings of bits are kept as bytes, and how many bits of the last one they do not use. The
+/// shorter one is first where it begins the other.
 fn bits(value: &[u8]) -> Cow<'_, [u8]> {
     let (unused, bytes) = value.split_last().unwrap_or((&0, &[]));
     let mut form = Vec::with_capacity(bytes.len() + 3);

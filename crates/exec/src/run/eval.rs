@@ -225,16 +225,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         }
         Expr::Subscript { array, index, .. } => {
             let array = eval(array, row, cx)?;
-            let index = eval(index, row, cx)?;
-            match (&array, index) {
-                (Datum::Array(array), Datum::Int4(index)) => {
-                    array.get(&[index]).cloned().unwrap_or_default()
-                }
-                (Datum::Base(value), Datum::Int4(index)) => {
-                    geometric::part(value, index).unwrap_or_default()
-                }
-                _ => Datum::Null,
-            }
+            item_at(&array, eval(index, row, cx)?)
         }
         Expr::Field { row: of, index, .. } => match eval(of, row, cx)? {
             Datum::Record(record) => {
@@ -447,6 +438,16 @@ fn fitted(value: Datum, to: SqlType, context: CastContext) -> Step<Datum> {
         return Ok(value);
     }
     Ok(typmod::apply(value, to, context == CastContext::Explicit)?)
+}
+
+/// What a subscript tells: an item of an array, a part of a point.
+fn item_at(whole: &Datum, index: Datum) -> Datum {
+    let item = match (whole, index) {
+        (Datum::Array(array), Datum::Int4(index)) => array.get(&[index]).cloned(),
+        (Datum::Base(value), Datum::Int4(index)) => geometric::part(value, index),
+        _ => None,
+    };
+    item.unwrap_or_default()
 }
 
 /// Subscripts; None where one is NULL.

@@ -32,6 +32,13 @@ const NOT_YET: &[&str] = &[
     "xml",
 ];
 
+/// `B'101'` and `X'1F'`.
+pub(super) fn bits(letter: char, digits: &str, pos: Pos) -> Result<Expr> {
+    let bits = throng_values::io::bits::parse_digits(digits, letter == 'x');
+    let bits = bits.map_err(|e| at(e, pos))?;
+    Ok(Expr::Const(Datum::base(oid::BIT, bits), SqlType::BIT))
+}
+
 impl Binder<'_> {
     /// The type a written name means, with its modifier.
     pub(in crate::binder) fn type_of(&self, name: &ast::TypeName) -> Result<SqlType> {

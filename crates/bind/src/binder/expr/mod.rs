@@ -76,11 +76,7 @@ impl Binder<'_> {
                 Datum::text(text),
                 SqlType::new(oid::UNKNOWN, pos as i32),
             )),
-            Node::Bits(letter, digits) => {
-                let bits = throng_values::io::bits::parse_digits(digits, *letter == 'x');
-                let bits = bits.map_err(|e| e.position(pos + 1))?;
-                Ok(Expr::Const(Datum::base(oid::BIT, bits), SqlType::BIT))
-            }
+            Node::Bits(letter, digits) => coerce::bits(*letter, digits, pos),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
             Node::Star(table) if !table.is_empty() => self.row_of_table(table, pos, scope),

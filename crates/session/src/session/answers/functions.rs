@@ -68,20 +68,15 @@ impl SessionHost<'_> {
             "cursor_row" | "cursor_table" => return self.position(name, &args[0]),
             "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
             "system_user" => Datum::Null,
-            "inet_client_addr" => {
-                inet_value(self.own_info(|info| info.client_addr.clone()).as_deref())
-            }
+            "inet_client_addr" => inet_value(self.client_address().as_deref()),
             "inet_client_port" => self.own_info(|info| info.client_port).map(i32::from).into(),
             "inet_server_addr" => {
                 let addresses = self.session.show("listen_addresses")?;
-                let client = self.own_info(|info| info.client_addr.clone());
-                inet_value(client.map(|_| addresses).as_deref())
+                inet_value(self.client_address().map(|_| addresses).as_deref())
             }
             "inet_server_port" => {
                 let port = self.session.show("port")?.parse::<i32>().ok();
-                self.own_info(|info| info.client_addr.clone())
-                    .and(port)
-                    .into()
+                self.client_address().and(port).into()
             }
             "current_query" => self.session.handle.entry().status().query.into(),
             "pg_postmaster_start_time" => Datum::TimestampTz(self.session.engine.started),
@@ -502,6 +497,10 @@ impl SessionHost<'_> {
     pub(in crate::session) fn pids_blocking(&self, pid: u32) -> Vec<i32> {
         let pids = self.session.engine.sys.blocking_pids(pid);
         pids.into_iter().map(|pid| pid as i32).collect()
+    }
+
+    fn client_address(&self) -> Option<String> {
+        self.own_info(|info| info.client_addr.clone())
     }
 
     /// What the oldest snapshot that the session holds shows, which is the statement's unless there
