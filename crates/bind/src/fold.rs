@@ -54,7 +54,7 @@ pub fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
                 let converted = match cast {
                     Some(cast) if !value.is_null() => {
                         let value = std::slice::from_ref(value);
-                        soon(value, |value| cast.apply(ctx, &value[0]))
+                        soon(value, |value| cast.apply_to(ctx, &value[0], to.typmod))
                     }
                     _ => Some(Ok(value.clone())),
                 };
@@ -125,7 +125,7 @@ pub fn constant_value(
                 return Some(Ok(Datum::Null));
             }
             let applied = soon(std::slice::from_ref(value), |value| {
-                cast.apply(ctx, &value[0])
+                cast.apply_to(ctx, &value[0], to.typmod)
             })?;
             Some(applied.and_then(|value| {
                 if to.typmod < 0 || value.is_null() {

@@ -43,7 +43,8 @@ const MOST_THREADS: usize = 8;
 pub enum Callee {
     Function(&'static Function),
     Operator(&'static Operator),
-    Cast(&'static Cast),
+    /// To a type of that modifier.
+    Cast(&'static Cast, i32),
     /// A function of the items of an array, the last argument.
     Spread(&'static Function),
     /// A comparison with the items of an array: ANY, or ALL.
@@ -62,7 +63,7 @@ impl PartialEq for Callee {
                 std::ptr::eq(*a, *b)
             }
             (Callee::Operator(a), Callee::Operator(b)) => std::ptr::eq(*a, *b),
-            (Callee::Cast(a), Callee::Cast(b)) => std::ptr::eq(*a, *b),
+            (Callee::Cast(a, m), Callee::Cast(b, n)) => std::ptr::eq(*a, *b) && m == n,
             (Callee::Items { op: a, all }, Callee::Items { op: b, all: every }) => {
                 std::ptr::eq(*a, *b) && all == every
             }
@@ -106,7 +107,7 @@ impl Callee {
         let name = match self {
             Callee::Function(func) => func.name,
             Callee::Operator(op) => op.code_name,
-            Callee::Cast(_) | Callee::Spread(_) | Callee::Items { .. } | Callee::Set(..) => {
+            Callee::Cast(..) | Callee::Spread(_) | Callee::Items { .. } | Callee::Set(..) => {
                 return false;
             }
         };
@@ -128,7 +129,7 @@ impl Callee {
         match self {
             Callee::Function(func) => func.call(cx, args),
             Callee::Operator(op) => op.call(cx, args),
-            Callee::Cast(cast) => cast.apply(cx, &args[0]),
+            Callee::Cast(cast, typmod) => cast.apply_to(cx, &args[0], typmod),
             Callee::Spread(func) => {
                 let mut values = args.to_vec();
                 if let Some(Datum::Array(array)) = values.pop() {

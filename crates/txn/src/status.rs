@@ -34,7 +34,7 @@ use std::sync::OnceLock;
 use throng_access::XidStatus;
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_sync::lock::Mutex;
-use throng_types::{Csn, Xid};
+use throng_types::{Csn, Result, Xid, interrupt};
 
 use crate::growvec::GrowVec;
 
@@ -276,6 +276,24 @@ impl StatusLog {
                 Found::Never => return Standing::InProgress { top: at },
             }
         }
+    }
+
+    /// The transactions below `next` whose work a snapshot with that number does not show although
+    /// it may still come: those that run, and those that committed after it. Subtransactions that
+    /// have not ended are not told. Not for a snapshot before the horizon.
+    pub(crate) fn unseen(&self, next: Xid, csn: Csn) -> Result<Vec<Xid>> {
+        let first = self.trim_from.load(Ordering::Relaxed) * SEGMENT;
+        let mut unseen = Vec::new();
+        for xid in (first..next.0).map(Xid) {
+            interrupt::poll()?;
+            let is_unseen = match self.standing(xid) {
+                Standing::InProgress { top } => top == xid,
+                Standing::Committed(at) => at > csn,
+                Standing::Aborted => false,
+            };
+            unseen.extend(is_unseen.then_some(xid));
+        }
+        Ok(unseen)
     }
 
     /// Whether `xid` is `top` or a subtransaction of it that has not ended.

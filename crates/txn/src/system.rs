@@ -164,6 +164,12 @@ impl TxnSystem {
     pub fn status(&self, xid: Xid) -> XidStatus {
         self.core.status.standing(xid).into()
     }
+    /// What a snapshot with that number, which is held, does not show of the transactions that have
+    /// begun: those, in order, and the first id not given out.
+    pub fn unseen(&self, csn: Csn) -> Result<(Vec<Xid>, Xid)> {
+        let next = self.next_xid();
+        Ok((self.core.status.unseen(next, csn)?, next))
+    }
     /// The first transaction id not given out.
     pub fn next_xid(&self) -> Xid {
         self.core.ids.next_xid()

@@ -6,9 +6,10 @@
 //!
 //! Bytes are canonical: two values that print alike have the same bytes.
 
-use crate::sqltype::made;
+use crate::Oid;
+use crate::ordered::write_bytes;
+use crate::sqltype::{made, oid};
 use crate::text_search::{query, vector};
-use crate::{Oid, oid};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -37,28 +38,33 @@ pub enum BaseOrder {
     Form(fn(&[u8]) -> Cow<'_, [u8]>),
 }
 
-/// Every type of this kind.
-const BASE_TYPES: &[BaseType] = &[
-    BaseType {
-        ty: oid::TSVECTOR,
-        order: BaseOrder::Form(vector::ordered_form),
-    },
-    BaseType {
-        ty: oid::TSQUERY,
-        order: BaseOrder::Form(query::ordered_form),
-    },
-    BaseType {
-        ty: made::CITEXT,
-        order: BaseOrder::Form(lowered),
-    },
-    BaseType {
-        ty: made::HSTORE,
-        order: BaseOrder::Bytes,
-    },
-    BaseType {
-        ty: made::VECTOR,
-        order: BaseOrder::Form(ordered_floats),
-    },
+const fn base(ty: Oid, order: BaseOrder) -> BaseType {
+    BaseType { ty, order }
+}
+
+/// Every type of this kind, by oid.
+static BASE_TYPES: &[BaseType] = &[
+    base(oid::POINT, BaseOrder::None),
+    base(oid::LSEG, BaseOrder::None),
+    base(oid::PATH, BaseOrder::None),
+    base(oid::BOX, BaseOrder::None),
+    base(oid::POLYGON, BaseOrder::None),
+    base(oid::LINE, BaseOrder::None),
+    base(oid::CIDR, BaseOrder::Bytes),
+    base(oid::CIRCLE, BaseOrder::None),
+    base(oid::MACADDR8, BaseOrder::Bytes),
+    base(oid::MONEY, BaseOrder::Bytes),
+    base(oid::MACADDR, BaseOrder::Bytes),
+    base(oid::INET, BaseOrder::Bytes),
+    base(oid::BIT, BaseOrder::Form(bits)),
+    base(oid::VARBIT, BaseOrder::Form(bits)),
+    base(oid::TXID_SNAPSHOT, BaseOrder::None),
+    base(oid::TSVECTOR, BaseOrder::Form(vector::ordered_form)),
+    base(oid::TSQUERY, BaseOrder::Form(query::ordered_form)),
+    base(oid::PG_SNAPSHOT, BaseOrder::None),
+    base(made::CITEXT, BaseOrder::Form(lowered)),
+    base(made::HSTORE, BaseOrder::Bytes),
+    base(made::VECTOR, BaseOrder::Form(ordered_floats)),
 ];
 
 /// Floats of four bytes, which are no NaN, one by one; the shorter vector first.
@@ -101,9 +107,25 @@ pub fn lower_letter(c: char) -> char {
     }
 }
 
+/// The types, by oid.
+pub fn all() -> impl Iterator<Item = Oid> {
+    BASE_TYPES.iter().map(|base| base.ty)
+}
+
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseType> {
-    BASE_TYPES.iter().find(|base| base.ty == ty)
+    let found = BASE_TYPES.binary_search_by_key(&ty, |base| base.ty);
+    found.ok().map(|at| &BASE_TYPES[at])
+}
+
+/// Strings of bits are kept as bytes, and how many bits of the last one they do not use. The
+/// shorter one is first where it begins the other.
+fn bits(value: &[u8]) -> Cow<'_, [u8]> {
+    let (unused, bytes) = value.split_last().unwrap_or((&0, &[]));
+    let mut form = Vec::with_capacity(bytes.len() + 3);
+    write_bytes(bytes, &mut form);
+    form.push(7 - unused.min(&7));
+    Cow::Owned(form)
 }
 
 impl BaseValue {
@@ -129,5 +151,33 @@ impl BaseValue {
             (Some(a), Some(b)) if self.ty == other.ty => a.cmp(&b),
             _ => (self.ty, &self.bytes).cmp(&(other.ty, &other.bytes)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_found_by_their_oids() {
+        assert!(BASE_TYPES.is_sorted_by_key(|base| base.ty));
+        for base in BASE_TYPES {
+            assert_eq!(base_type(base.ty).map(|found| found.ty), Some(base.ty));
+        }
+    }
+
+    /// Strings of bits as PostgreSQL orders them.
+    #[test]
+    fn bits_are_ordered() {
+        let ordered: [&[u8]; 6] = [
+            &[0],
+            &[0, 7],
+            &[0, 0],
+            &[0x80, 7],
+            &[0x80, 6],
+            &[0x80, 0x80, 7],
+        ];
+        let values = ordered.map(|bytes| BaseValue::new(oid::VARBIT, bytes));
+        assert!(values.is_sorted_by(|a, b| a.compare(b).is_lt()));
     }
 }

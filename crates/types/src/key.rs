@@ -374,6 +374,8 @@ fn key_family(ty: Oid) -> Oid {
         oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,
         oid::FLOAT4 | oid::FLOAT8 => oid::FLOAT8,
         oid::VARCHAR | oid::TEXT | oid::NAME => oid::TEXT,
+        oid::CIDR | oid::INET => oid::INET,
+        oid::BIT | oid::VARBIT => oid::VARBIT,
         other => other,
     }
 }
@@ -401,6 +403,7 @@ mod tests {
             (Datum::Text(a), Datum::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
             (Datum::Bool(a), Datum::Bool(b)) => a.cmp(b),
+            (Datum::Base(a), Datum::Base(b)) => bits_of(a).cmp(&bits_of(b)),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
             (Datum::Char(a), Datum::Char(b)) => a.cmp(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.comparable().cmp(&b.comparable()),
@@ -472,6 +475,22 @@ mod tests {
         }
     }
 
+    fn bits_of(value: &BaseValue) -> Vec<bool> {
+        let (unused, bytes) = value.bytes.split_last().unwrap();
+        let bits = (0..bytes.len() * 8 - usize::from(*unused)).map(|i| (i / 8, 7 - i % 8));
+        bits.map(|(byte, bit)| bytes[byte] >> bit & 1 == 1)
+            .collect()
+    }
+
+    fn varbit(bits: &[bool]) -> Datum {
+        let bytes = bits.chunks(8).map(|byte| {
+            let set = byte.iter().enumerate().filter(|(_, bit)| **bit);
+            set.fold(0u8, |byte, (at, _)| byte | 0x80 >> at)
+        });
+        let unused = bits.len().next_multiple_of(8) - bits.len();
+        Datum::base(oid::VARBIT, bytes.chain([unused as u8]).collect::<Vec<_>>())
+    }
+
     fn pairs(one: impl Fn() -> BoxedStrategy<Datum>) -> BoxedStrategy<(Datum, Datum)> {
         let nullable = || prop_oneof![8 => one(), 1 => Just(Datum::Null)];
         (nullable(), nullable()).boxed()
@@ -493,6 +512,7 @@ mod tests {
             Datum::Oid(_) => oid::OID,
             Datum::Char(_) => oid::CHAR,
             Datum::Uuid(_) => oid::UUID,
+            Datum::Base(_) => oid::VARBIT,
             _ => return None,
         };
         assert!(has_parts(ty));
@@ -579,6 +599,11 @@ mod tests {
             pairs(|| any::<u32>().prop_map(Datum::Oid).boxed()),
             pairs(|| any::<u8>().prop_map(Datum::Char).boxed()),
             pairs(|| any::<[u8; 16]>().prop_map(Datum::Uuid).boxed()),
+            pairs(|| {
+                proptest::collection::vec(any::<bool>(), 0..20)
+                    .prop_map(|bits| varbit(&bits))
+                    .boxed()
+            }),
         ]
         .boxed()
     }

@@ -120,9 +120,21 @@ types! {
     OIDVECTOR = 30, "oidvector", -1, false, b'b', b'A', false, OIDVECTOR_ARRAY = 1013, b'i';
     JSON = 114, "json", -1, false, b'b', b'U', false, JSON_ARRAY = 199, b'i';
     PG_NODE_TREE = 194, "pg_node_tree", -1, false, b'b', b'Z', false, NO_ARRAY = 0, b'i';
+    POINT = 600, "point", 16, false, b'b', b'G', false, POINT_ARRAY = 1017, b'd';
+    LSEG = 601, "lseg", 32, false, b'b', b'G', false, LSEG_ARRAY = 1018, b'd';
+    PATH = 602, "path", -1, false, b'b', b'G', false, PATH_ARRAY = 1019, b'd';
+    BOX = 603, "box", 32, false, b'b', b'G', false, BOX_ARRAY = 1020, b'd';
+    POLYGON = 604, "polygon", -1, false, b'b', b'G', false, POLYGON_ARRAY = 1027, b'd';
+    LINE = 628, "line", 24, false, b'b', b'G', false, LINE_ARRAY = 629, b'd';
+    CIDR = 650, "cidr", -1, false, b'b', b'I', false, CIDR_ARRAY = 651, b'i';
     FLOAT4 = 700, "float4", 4, true, b'b', b'N', false, FLOAT4_ARRAY = 1021, b'i';
     FLOAT8 = 701, "float8", 8, true, b'b', b'N', true, FLOAT8_ARRAY = 1022, b'd';
     UNKNOWN = 705, "unknown", -2, false, b'p', b'X', false, NO_ARRAY = 0, b'c';
+    CIRCLE = 718, "circle", 24, false, b'b', b'G', false, CIRCLE_ARRAY = 719, b'd';
+    MACADDR8 = 774, "macaddr8", 8, false, b'b', b'U', false, MACADDR8_ARRAY = 775, b'i';
+    MONEY = 790, "money", 8, true, b'b', b'N', false, MONEY_ARRAY = 791, b'd';
+    MACADDR = 829, "macaddr", 6, false, b'b', b'U', false, MACADDR_ARRAY = 1040, b'i';
+    INET = 869, "inet", -1, false, b'b', b'I', true, INET_ARRAY = 1041, b'i';
     ACLITEM = 1033, "aclitem", 16, false, b'b', b'U', false, ACLITEM_ARRAY = 1034, b'd';
     BPCHAR = 1042, "bpchar", -1, false, b'b', b'S', false, BPCHAR_ARRAY = 1014, b'i';
     VARCHAR = 1043, "varchar", -1, false, b'b', b'S', false, VARCHAR_ARRAY = 1015, b'i';
@@ -132,6 +144,8 @@ types! {
     TIMESTAMPTZ = 1184, "timestamptz", 8, true, b'b', b'D', true, TIMESTAMPTZ_ARRAY = 1185, b'd';
     INTERVAL = 1186, "interval", 16, false, b'b', b'T', true, INTERVAL_ARRAY = 1187, b'd';
     TIMETZ = 1266, "timetz", 12, false, b'b', b'D', false, TIMETZ_ARRAY = 1270, b'd';
+    BIT = 1560, "bit", -1, false, b'b', b'V', false, BIT_ARRAY = 1561, b'i';
+    VARBIT = 1562, "varbit", -1, false, b'b', b'V', true, VARBIT_ARRAY = 1563, b'i';
     REFCURSOR = 1790, "refcursor", -1, false, b'b', b'U', false, REFCURSOR_ARRAY = 2201, b'i';
     NUMERIC = 1700, "numeric", -1, false, b'b', b'N', false, NUMERIC_ARRAY = 1231, b'i';
     REGPROCEDURE = 2202, "regprocedure", 4, true, b'b', b'N', false, REGPROCEDURE_ARRAY = 2207, b'i';
@@ -150,6 +164,7 @@ types! {
     ANYELEMENT = 2283, "anyelement", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     ANYNONARRAY = 2776, "anynonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     UUID = 2950, "uuid", 16, false, b'b', b'U', false, UUID_ARRAY = 2951, b'c';
+    TXID_SNAPSHOT = 2970, "txid_snapshot", -1, false, b'b', b'U', false, TXID_SNAPSHOT_ARRAY = 2949, b'd';
     PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
     TSVECTOR = 3614, "tsvector", -1, false, b'b', b'U', false, TSVECTOR_ARRAY = 3643, b'i';
     TSQUERY = 3615, "tsquery", -1, false, b'b', b'U', false, TSQUERY_ARRAY = 3645, b'i';
@@ -161,6 +176,7 @@ types! {
     REGNAMESPACE = 4089, "regnamespace", 4, true, b'b', b'N', false, REGNAMESPACE_ARRAY = 4090, b'i';
     REGROLE = 4096, "regrole", 4, true, b'b', b'N', false, REGROLE_ARRAY = 4097, b'i';
     REGCOLLATION = 4191, "regcollation", 4, true, b'b', b'N', false, REGCOLLATION_ARRAY = 4192, b'i';
+    PG_SNAPSHOT = 5038, "pg_snapshot", -1, false, b'b', b'U', false, PG_SNAPSHOT_ARRAY = 5039, b'd';
     XID8 = 5069, "xid8", 8, true, b'b', b'U', false, XID8_ARRAY = 271, b'd';
     ANYCOMPATIBLE = 5077, "anycompatible", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     ANYCOMPATIBLEARRAY = 5078, "anycompatiblearray", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
@@ -472,6 +488,7 @@ pub fn type_by_name(name: &str) -> Option<TypeInfo> {
         "timestamp with time zone" => "timestamptz",
         "time without time zone" => "time",
         "time with time zone" => "timetz",
+        "bit varying" => "varbit",
         other => other,
     };
     REGISTRY.by_name.get(canonical).map(|&i| REGISTRY.all[i])
@@ -489,6 +506,24 @@ pub fn element_of(array: Oid) -> Option<Oid> {
     type_info(array)
         .map(|t| t.element)
         .filter(|&e| e != Oid::NONE)
+}
+
+/// The type of the numbers or points that a value of a base type is made of, which subscripts
+/// from 0 on tell; none for types without such parts. Names have them, too.
+pub fn part_of(ty: Oid) -> Option<Oid> {
+    match ty {
+        oid::POINT | oid::LINE => Some(oid::FLOAT8),
+        oid::LSEG | oid::BOX => Some(oid::POINT),
+        _ => None,
+    }
+}
+
+/// What stands between the items of an array whose items have that type, or its own.
+pub fn delimiter(ty: Oid) -> u8 {
+    match element_of(ty).unwrap_or(ty) {
+        oid::BOX => b';',
+        _ => b',',
+    }
 }
 
 /// Whether the order of a type's values is a matter of collation: strings, and arrays of them.
@@ -529,6 +564,10 @@ pub fn format_type(ty: SqlType) -> String {
             None if ty.typmod == -1 => "character".into(),
             None => "bpchar".into(),
         },
+        oid::BIT if ty.typmod < 0 => "bit".into(),
+        oid::BIT => format!("bit({})", ty.typmod),
+        oid::VARBIT if ty.typmod < 0 => "bit varying".into(),
+        oid::VARBIT => format!("bit varying({})", ty.typmod),
         oid::NUMERIC => match SqlType::numeric_precision(ty.typmod) {
             Some((p, s)) => format!("numeric({p},{s})"),
             None => "numeric".into(),

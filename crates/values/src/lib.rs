@@ -10,6 +10,7 @@ pub mod charset;
 pub mod eval;
 pub mod format;
 pub mod func;
+pub mod geometry;
 pub mod hash;
 pub mod inverted;
 pub mod io;

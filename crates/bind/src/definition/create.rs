@@ -481,7 +481,8 @@ impl Run<'_> {
                     "data type {} has no default operator class for access method \"btree\"",
                     type_name(ty)
                 );
-                return Err(Error::new(state::UNDEFINED_OBJECT, message));
+                return Err(Error::new(state::UNDEFINED_OBJECT, message)
+                    .hint("You must specify an operator class for the index or define a default operator class for the data type."));
             }
         }
         let index = self.host.next_oid();

@@ -277,6 +277,7 @@ impl Writer<'_> {
         // What is `bpchar` without a length is not `character`, which has one.
         match (ty.oid, ty.typmod) {
             (throng_types::oid::BPCHAR, -1) => "bpchar".to_owned(),
+            (throng_types::oid::BIT, -1) => "\"bit\"".to_owned(),
             _ => self.spelled(throng_types::sqltype::format_type(ty)),
         }
     }

@@ -84,7 +84,7 @@ impl Storage {
     /// What a type's values have unless told otherwise.
     pub fn of_type(ty: Oid) -> Storage {
         match ty {
-            oid::NUMERIC => Storage::Main,
+            oid::NUMERIC | oid::INET | oid::CIDR => Storage::Main,
             oid::INT2VECTOR | oid::OIDVECTOR => Storage::Plain,
             _ if type_info(ty).is_some_and(|t| t.len == -1) => Storage::Extended,
             _ => Storage::Plain,

@@ -6,7 +6,7 @@ use throng_types::{Datum, Result, SqlType, oid};
 
 use super::key_bytes;
 use throng_values::func::EvalStop;
-use throng_values::func::compare::hashes::hashed;
+use throng_values::func::compare::hashes::{base_hash, hashed};
 use throng_values::hash::{folded, hash_any_extended, hash_uint32_extended};
 use throng_values::io::scalar::wide_number;
 
@@ -43,6 +43,10 @@ fn value_hash(value: &Datum, ty: SqlType) -> Result<u64> {
         (Datum::Date(v), _) => word(*v as u32),
         (Datum::Timestamp(v) | Datum::TimestampTz(v) | Datum::Time(v), _) => long(*v),
         (Datum::Uuid(v), _) => bytes(v),
+        (Datum::Base(v), _) => match base_hash(v, SEED) {
+            Some(hash) => hash,
+            None => bytes(&key_bytes(value, ty)?),
+        },
         (Datum::Bytea(v), _) => bytes(v),
         (Datum::Text(text), oid::BPCHAR) => bytes(text.trim_end_matches(' ').as_bytes()),
         (Datum::Text(text), _) => bytes(text.as_bytes()),

@@ -7,6 +7,7 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::view::{role_name, schema_name};
 use super::{Rows, SessionInfo, SystemState, relation::text_array, row};
 use crate::Catalog;
+use throng_values::io::network::inet_value;
 
 fn moment(at: Option<i64>) -> Datum {
     at.map_or(Datum::Null, Datum::TimestampTz)
@@ -51,7 +52,7 @@ pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Ro
             user,
             user_name,
             s.application_name,
-            seen(s.client_addr.into()),
+            seen(inet_value(s.client_addr.as_deref())),
             Datum::Null,
             seen(if client {
                 s.client_port.into()

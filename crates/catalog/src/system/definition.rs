@@ -134,6 +134,7 @@ fn is_string_type(ty: Oid) -> bool {
 fn plain_type(ty: Oid) -> String {
     match ty {
         oid::BPCHAR => "bpchar".into(),
+        oid::BIT => "\"bit\"".into(),
         _ => type_name(ty),
     }
 }

@@ -66,6 +66,13 @@ classes! {
     10088 jsonb_ops in 4033 for JSONB default;
     10071 tsvector_ops in 3626 for TSVECTOR default;
     10074 tsquery_ops in 3683 for TSQUERY default;
+    10002 bit_ops in 423 for BIT default;
+    10009 cidr_ops in 1974 for INET;
+    10015 inet_ops in 1974 for INET default;
+    10024 macaddr_ops in 1984 for MACADDR default;
+    10026 macaddr8_ops in 3371 for MACADDR8 default;
+    10043 varbit_ops in 2002 for VARBIT default;
+    10047 money_ops in 2099 for MONEY default;
     4217 text_pattern_ops in 2095 for TEXT;
     4218 varchar_pattern_ops in 2095 for TEXT;
     4219 bpchar_pattern_ops in 2097 for BPCHAR;
@@ -74,14 +81,17 @@ classes! {
 /// The families of those classes.
 const FAMILY_NAMES: &[(u32, &str)] = &[
     (397, "array_ops"),
+    (423, "bit_ops"),
     (424, "bool_ops"),
     (426, "bpchar_ops"),
     (428, "bytea_ops"),
     (429, "char_ops"),
     (434, "datetime_ops"),
     (1970, "float_ops"),
+    (1974, "network_ops"),
     (1976, "integer_ops"),
     (1982, "interval_ops"),
+    (1984, "macaddr_ops"),
     (1988, "numeric_ops"),
     (1989, "oid_ops"),
     (1991, "oidvector_ops"),
@@ -90,10 +100,13 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (2097, "bpchar_pattern_ops"),
     (1996, "time_ops"),
     (2000, "timetz_ops"),
+    (2002, "varbit_ops"),
+    (2099, "money_ops"),
     (2789, "tid_ops"),
     (2968, "uuid_ops"),
     (2994, "record_ops"),
     (3253, "pg_lsn_ops"),
+    (3371, "macaddr8_ops"),
     (3522, "enum_ops"),
     (3626, "tsvector_ops"),
     (3683, "tsquery_ops"),
@@ -106,6 +119,7 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
 /// The three-way comparison of each pair of types: family, left type, right type, function.
 pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (397, oid::ANYARRAY, oid::ANYARRAY, 382, "btarraycmp"),
+    (423, oid::BIT, oid::BIT, 1596, "bitcmp"),
     (424, oid::BOOL, oid::BOOL, 1693, "btboolcmp"),
     (426, oid::BPCHAR, oid::BPCHAR, 1078, "bpcharcmp"),
     (428, oid::BYTEA, oid::BYTEA, 1954, "byteacmp"),
@@ -172,6 +186,11 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (1994, oid::TEXT, oid::TEXT, 360, "bttextcmp"),
     (1996, oid::TIME, oid::TIME, 1107, "time_cmp"),
     (2000, oid::TIMETZ, oid::TIMETZ, 1358, "timetz_cmp"),
+    (1974, oid::INET, oid::INET, 926, "network_cmp"),
+    (1984, oid::MACADDR, oid::MACADDR, 836, "macaddr_cmp"),
+    (2002, oid::VARBIT, oid::VARBIT, 1672, "varbitcmp"),
+    (2099, oid::MONEY, oid::MONEY, 377, "cash_cmp"),
+    (3371, oid::MACADDR8, oid::MACADDR8, 4119, "macaddr8_cmp"),
     (2789, oid::TID, oid::TID, 2794, "bttidcmp"),
     (2968, oid::UUID, oid::UUID, 2960, "uuid_cmp"),
     (2994, oid::RECORD, oid::RECORD, 2987, "btrecordcmp"),
@@ -222,6 +241,7 @@ pub fn class_of(name: &str, ty: Oid) -> Oid {
 fn ordered_as(ty: Oid) -> Oid {
     match ty {
         oid::VARCHAR => oid::TEXT,
+        oid::CIDR => oid::INET,
         oid::REGPROC
         | oid::REGCLASS
         | oid::REGTYPE

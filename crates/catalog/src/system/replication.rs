@@ -1,6 +1,7 @@
 //! Who takes the server's log, and for whom it is kept.
 
 use throng_types::{Datum, Lsn};
+use throng_values::io::network::inet_value;
 use throng_values::io::scalar::wide;
 
 use super::view::role_name;
@@ -22,7 +23,7 @@ pub(super) fn pg_stat_replication(catalog: &Catalog, state: &dyn SystemState) ->
             session.user,
             role_name(catalog, session.user),
             session.application_name,
-            session.client_addr,
+            inet_value(session.client_addr.as_deref()),
             Datum::Null,
             session.client_port,
             Datum::TimestampTz(session.backend_start),

@@ -373,7 +373,10 @@ pub(super) fn pg_cast(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let method = match cast.method {
             CastMethod::Binary => b'b',
             CastMethod::Text => b'i',
-            CastMethod::Function(_) | CastMethod::Items(_) | CastMethod::Unknown => b'f',
+            CastMethod::Function(_)
+            | CastMethod::Sized(_)
+            | CastMethod::Items(_)
+            | CastMethod::Unknown => b'f',
         };
         row![
             Oid(number),

@@ -1,7 +1,7 @@
 //! Types: `pg_type`, `pg_collation`, and the input and output functions types have.
 
 use throng_types::range::{is_multirange, is_range};
-use throng_types::sqltype::{TypeInfo, all_types, made, type_info};
+use throng_types::sqltype::{TypeInfo, all_types, delimiter, made, part_of, type_info};
 use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
@@ -51,9 +51,21 @@ forms! {
     30: 54 oidvectorin, 55 oidvectorout, 2420 oidvectorrecv, 2421 oidvectorsend;
     114: 321 json_in, 322 json_out, 323 json_recv, 324 json_send;
     194: 195 pg_node_tree_in, 196 pg_node_tree_out, 197 pg_node_tree_recv, 198 pg_node_tree_send;
+    600: 117 point_in, 118 point_out, 2428 point_recv, 2429 point_send;
+    601: 119 lseg_in, 120 lseg_out, 2480 lseg_recv, 2481 lseg_send;
+    602: 121 path_in, 122 path_out, 2482 path_recv, 2483 path_send;
+    603: 123 box_in, 124 box_out, 2484 box_recv, 2485 box_send;
+    604: 347 poly_in, 348 poly_out, 2486 poly_recv, 2487 poly_send;
+    628: 1490 line_in, 1491 line_out, 2488 line_recv, 2489 line_send;
+    650: 1267 cidr_in, 1427 cidr_out, 2498 cidr_recv, 2499 cidr_send;
     700: 200 float4in, 201 float4out, 2424 float4recv, 2425 float4send;
     701: 214 float8in, 215 float8out, 2426 float8recv, 2427 float8send;
     705: 109 unknownin, 110 unknownout, 2416 unknownrecv, 2417 unknownsend;
+    718: 1450 circle_in, 1451 circle_out, 2490 circle_recv, 2491 circle_send;
+    774: 4110 macaddr8_in, 4111 macaddr8_out, 3446 macaddr8_recv, 3447 macaddr8_send;
+    790: 886 cash_in, 887 cash_out, 2492 cash_recv, 2493 cash_send;
+    829: 436 macaddr_in, 437 macaddr_out, 2494 macaddr_recv, 2495 macaddr_send;
+    869: 910 inet_in, 911 inet_out, 2496 inet_recv, 2497 inet_send;
     1033: 1031 aclitemin, 1032 aclitemout;
     1042: 1044 bpcharin, 1045 bpcharout, 2430 bpcharrecv, 2431 bpcharsend,
         2913 bpchartypmodin, 2914 bpchartypmodout;
@@ -70,6 +82,10 @@ forms! {
         2903 intervaltypmodin, 2904 intervaltypmodout;
     1266: 1350 timetz_in, 1351 timetz_out, 2472 timetz_recv, 2473 timetz_send,
         2911 timetztypmodin, 2912 timetztypmodout;
+    1560: 1564 bit_in, 1565 bit_out, 2456 bit_recv, 2457 bit_send, 2919 bittypmodin,
+        2920 bittypmodout;
+    1562: 1579 varbit_in, 1580 varbit_out, 2458 varbit_recv, 2459 varbit_send,
+        2902 varbittypmodin, 2921 varbittypmodout;
     1700: 1701 numeric_in, 1702 numeric_out, 2460 numeric_recv, 2461 numeric_send,
         2917 numerictypmodin, 2918 numerictypmodout;
     2202: 2212 regprocedurein, 2213 regprocedureout, 2446 regprocedurerecv, 2447 regproceduresend;
@@ -88,6 +104,8 @@ forms! {
     2283: 2312 anyelement_in, 2313 anyelement_out;
     2776: 2777 anynonarray_in, 2778 anynonarray_out;
     2950: 2952 uuid_in, 2953 uuid_out, 2961 uuid_recv, 2962 uuid_send;
+    2970: 2939 txid_snapshot_in, 2940 txid_snapshot_out, 2941 txid_snapshot_recv,
+        2942 txid_snapshot_send;
     3220: 3229 pg_lsn_in, 3230 pg_lsn_out, 3238 pg_lsn_recv, 3239 pg_lsn_send;
     3802: 3806 jsonb_in, 3804 jsonb_out, 3805 jsonb_recv, 3803 jsonb_send;
     4072: 4001 jsonpath_in, 4003 jsonpath_out, 4002 jsonpath_recv, 4004 jsonpath_send;
@@ -99,6 +117,7 @@ forms! {
     3734: 3736 regconfigin, 3737 regconfigout, 3738 regconfigrecv, 3739 regconfigsend;
     3769: 3771 regdictionaryin, 3772 regdictionaryout, 3773 regdictionaryrecv, 3774 regdictionarysend;
     4191: 4193 regcollationin, 4194 regcollationout, 4196 regcollationrecv, 4197 regcollationsend;
+    5038: 5055 pg_snapshot_in, 5056 pg_snapshot_out, 5057 pg_snapshot_recv, 5058 pg_snapshot_send;
     5069: 5070 xid8in, 5081 xid8out, 5082 xid8recv, 5083 xid8send;
     3831: 3832 anyrange_in, 3833 anyrange_out;
     4537: 4229 anymultirange_in, 4230 anymultirange_out;
@@ -194,16 +213,15 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
     let vector = matches!(ty.oid, oid::INT2VECTOR | oid::OIDVECTOR);
     let array = ty.is_array();
     let subscript = match ty.oid {
-        oid::NAME => RAW_ARRAY_SUBSCRIPT,
+        ty if ty == oid::NAME || part_of(ty).is_some() => RAW_ARRAY_SUBSCRIPT,
         oid::JSONB => JSONB_SUBSCRIPT,
         _ if array || vector => ARRAY_SUBSCRIPT,
         _ => Oid::NONE,
     };
-    // The only base type, besides arrays, whose values have items of another.
-    let element = if ty.oid == oid::NAME {
-        oid::CHAR
-    } else {
-        ty.element
+    // Base types, besides arrays, whose values have items of another.
+    let element = match ty.oid {
+        oid::NAME => oid::CHAR,
+        other => part_of(other).unwrap_or(ty.element),
     };
     let [input, output, receive, send, modifier_in, modifier_out] = forms_of(ty);
     // An array takes its element's modifiers.
@@ -225,7 +243,7 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
         Datum::Char(ty.category),
         ty.preferred,
         true,
-        Datum::Char(b','),
+        Datum::Char(delimiter(ty.oid)),
         made::serial(ty.oid)
             .filter(|_| made::is_composite(ty.oid))
             .unwrap_or(Oid::NONE),

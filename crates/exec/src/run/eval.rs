@@ -7,10 +7,10 @@
 use throng_bind::expr::{ComputedOnce, DomainRules, Expr, ValuePart};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
-use throng_types::sqltype::element_of;
+use throng_types::sqltype::{element_of, part_of};
 use throng_types::{Datum, Error, SqlType, stack};
 use throng_values::func::{Cast, CastContext, Function, Operator};
-use throng_values::io::typmod;
+use throng_values::io::{geometric, typmod};
 
 use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};
@@ -234,13 +234,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         }
         Expr::Subscript { array, index, .. } => {
             let array = eval(array, row, cx)?;
-            let index = eval(index, row, cx)?;
-            match (&array, index) {
-                (Datum::Array(array), Datum::Int4(index)) => {
-                    array.get(&[index]).cloned().unwrap_or_default()
-                }
-                _ => Datum::Null,
-            }
+            item_at(&array, eval(index, row, cx)?)
         }
         Expr::Field { row: of, index, .. } => match eval(of, row, cx)? {
             Datum::Record(record) => {
@@ -438,7 +432,7 @@ fn cast(
     let converted = match how {
         Some(cast) => {
             let value = std::slice::from_ref(&value);
-            let value = offload::call(Callee::Cast(cast), value, site, cx)?;
+            let value = offload::call(Callee::Cast(cast, to.typmod), value, site, cx)?;
             cx.weigh(&value)?;
             value
         }
@@ -453,6 +447,16 @@ fn fitted(value: Datum, to: SqlType, context: CastContext) -> Step<Datum> {
         return Ok(value);
     }
     Ok(typmod::apply(value, to, context == CastContext::Explicit)?)
+}
+
+/// What a subscript tells: an item of an array, a part of a point.
+fn item_at(whole: &Datum, index: Datum) -> Datum {
+    let item = match (whole, index) {
+        (Datum::Array(array), Datum::Int4(index)) => array.get(&[index]).cloned(),
+        (Datum::Base(value), Datum::Int4(index)) => geometric::part(value, index),
+        _ => None,
+    };
+    item.unwrap_or_default()
 }
 
 /// Subscripts; None where one is NULL.
@@ -510,7 +514,7 @@ fn replaced(
     cx: &mut Cx,
 ) -> Step<Datum> {
     let element = element_of(base.ty().oid);
-    let element = || element.ok_or_else(|| Error::internal("an item of what is no array"));
+    let known = || element.ok_or_else(|| Error::internal("an item of what is no array"));
     let whole = eval(base, row, cx)?;
     let value = eval(value, row, cx)?;
     Ok(match place {
@@ -522,7 +526,12 @@ fn replaced(
             for at in at {
                 subscripts.push(assigned_subscript(at, row, cx)?);
             }
-            replace::item(&whole, element()?, &subscripts, value)?
+            match (element, &whole, &subscripts[..]) {
+                (None, Datum::Base(whole), [at]) => geometric::with_part(whole, *at, &value)?,
+                // A value that is not there has no parts.
+                (None, Datum::Null, _) if part_of(base.ty().oid).is_some() => Datum::Null,
+                _ => replace::item(&whole, known()?, &subscripts, value)?,
+            }
         }
         ValuePart::Slice { lower, upper } => {
             let mut bounds = Vec::with_capacity(lower.len());
@@ -533,7 +542,7 @@ fn replaced(
                 };
                 bounds.push((bound(lower)?, bound(upper)?));
             }
-            replace::slice(&whole, element()?, &bounds, &value)?
+            replace::slice(&whole, known()?, &bounds, &value)?
         }
     })
 }

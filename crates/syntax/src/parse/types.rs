@@ -117,7 +117,10 @@ impl Parser<'_> {
                 plain("interval", vec![], typmod)
             }
             "json" => self.one_word(plain("json", vec![], None)),
-            "bit" => return Err(self.unsupported("type bit", pos)),
+            "bit" => {
+                self.advance();
+                self.bit(plain("bit", vec![], None))?
+            }
             _ => return self.named_type(),
         };
         Ok(ty)
@@ -135,6 +138,19 @@ impl Parser<'_> {
         if varying {
             ty.name.parts = vec!["varchar".into()];
         } else if ty.modifiers.is_empty() {
+            ty.modifiers = vec![1];
+        }
+        Ok(ty)
+    }
+
+    /// After BIT: `VARYING`, and the length; without one it is 1.
+    fn bit(&mut self, mut ty: TypeName) -> Result<TypeName> {
+        let varying = self.word("varying");
+        ty.modifiers = self.type_modifiers()?;
+        if varying {
+            ty.name.parts = vec!["varbit".into()];
+        } else if ty.modifiers.is_empty() && !matches!(self.kind(), Kind::Text(_)) {
+            // A constant that is written so has its own length.
             ty.modifiers = vec![1];
         }
         Ok(ty)
@@ -232,6 +248,7 @@ pub(super) fn types_of_constant(word: &str) -> bool {
     matches!(
         word,
         "double"
+            | "bit"
             | "timestamp"
             | "time"
             | "interval"

@@ -7,6 +7,7 @@
 
 pub mod aggregate;
 mod array;
+mod bits;
 pub mod cast;
 mod coerce;
 pub mod compare;
@@ -15,11 +16,15 @@ pub mod datetime;
 pub mod enums;
 pub mod extension;
 mod form;
+mod geometric;
+mod hardware;
 pub mod json;
 pub mod jsonpath;
 pub mod leakproof;
 mod misc;
+mod money;
 pub mod named;
+mod network;
 pub mod number;
 mod polymorphic;
 pub mod range;
@@ -27,9 +32,11 @@ mod regex_func;
 mod registry;
 pub mod resolve;
 mod set;
+mod snapshot;
 pub mod sqljson;
 pub mod string;
 pub mod system;
+mod table;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
@@ -288,6 +295,44 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         aggregates: aggregate::ordered::AGGREGATES,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: network::FUNCTIONS,
+        operators: network::OPERATORS,
+        casts: network::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: bits::FUNCTIONS,
+        operators: bits::OPERATORS,
+        casts: bits::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: hardware::FUNCTIONS,
+        operators: hardware::OPERATORS,
+        casts: hardware::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: geometric::table::FUNCTIONS,
+        operators: geometric::table::OPERATORS,
+        casts: geometric::table::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: money::FUNCTIONS,
+        operators: money::OPERATORS,
+        casts: money::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: snapshot::FUNCTIONS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: snapshot::SETS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

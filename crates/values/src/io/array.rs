@@ -5,7 +5,7 @@ use crate::eval::EvalContext;
 use crate::io::scalar::{is_space, write_int};
 use throng_types::datum::Dim;
 use throng_types::error::state;
-use throng_types::sqltype::element_of;
+use throng_types::sqltype::{delimiter, element_of};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, oid};
 
 /// Nesting that an array may have.
@@ -27,6 +27,7 @@ pub fn parse(ctx: &EvalContext<'_>, text: &str, element: Oid) -> Result<Datum> {
         text,
         rest: text.trim_start_matches(is_space),
         element,
+        delimiter: delimiter(element),
         items: vec![],
         dims: vec![],
     };
@@ -73,6 +74,7 @@ struct Reader<'a> {
     text: &'a str,
     rest: &'a str,
     element: Oid,
+    delimiter: u8,
     items: Vec<Datum>,
     dims: Vec<i32>,
 }
@@ -162,7 +164,7 @@ impl Reader<'_> {
             count += 1;
             self.skip_space();
             match self.rest.as_bytes().first() {
-                Some(b',') => self.rest = &self.rest[1..],
+                Some(b) if *b == self.delimiter => self.rest = &self.rest[1..],
                 Some(b'}') => break,
                 None => return Err(malformed(self.text, "Unexpected end of input.")),
                 Some(b'{') => return Err(malformed(self.text, "Unexpected \"{\" character.")),
@@ -211,7 +213,11 @@ impl Reader<'_> {
             let mut chars = self.rest.char_indices();
             while let Some((i, c)) = chars.next() {
                 match c {
-                    ',' | '}' | '{' => {
+                    '}' | '{' => {
+                        end = i;
+                        break;
+                    }
+                    c if c == char::from(self.delimiter) => {
                         end = i;
                         break;
                     }
@@ -316,10 +322,11 @@ fn write_level<'a>(
     element: SqlType,
     out: &mut Vec<u8>,
 ) {
+    let delimiter = delimiter(element.oid);
     out.push(b'{');
     for i in 0..dims[0].len {
         if i > 0 {
-            out.push(b',');
+            out.push(delimiter);
         }
         if dims.len() > 1 {
             write_level(ctx, &dims[1..], items, element, out);
@@ -335,7 +342,9 @@ fn write_level<'a>(
                     start,
                     |text| {
                         text.eq_ignore_ascii_case(b"null")
-                            || text.iter().any(|b| matches!(b, b'{' | b'}' | b','))
+                            || text
+                                .iter()
+                                .any(|b| matches!(b, b'{' | b'}') || *b == delimiter)
                     },
                     false,
                 );

@@ -2,7 +2,9 @@
 //!
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
-use super::{citext, hstore, text_search, vector};
+use super::{
+    bits, citext, geometric, hardware, hstore, money, network, snapshot, text_search, vector,
+};
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
 
@@ -26,10 +28,26 @@ pub struct Modifier {
     pub apply: fn(value: &[u8], typmod: i32, explicit: bool) -> Result<Option<Vec<u8>>>,
 }
 
-/// Every type of this kind.
+/// Every type of this kind, by oid.
 static BASE_TYPES: &[&BaseInputOutput] = &[
+    &geometric::POINT,
+    &geometric::LSEG,
+    &geometric::PATH,
+    &geometric::BOX,
+    &geometric::POLYGON,
+    &geometric::LINE,
+    &network::CIDR,
+    &geometric::CIRCLE,
+    &hardware::MACADDR8,
+    &money::MONEY,
+    &hardware::MACADDR,
+    &network::INET,
+    &bits::BIT,
+    &bits::VARBIT,
+    &snapshot::TXID_SNAPSHOT,
     &text_search::TSVECTOR,
     &text_search::TSQUERY,
+    &snapshot::PG_SNAPSHOT,
     &citext::CITEXT,
     &hstore::HSTORE,
     &vector::VECTOR,
@@ -37,7 +55,8 @@ static BASE_TYPES: &[&BaseInputOutput] = &[
 
 /// The description of a type, if its values are kept as bytes.
 pub fn base_type(ty: Oid) -> Option<&'static BaseInputOutput> {
-    BASE_TYPES.iter().find(|base| base.ty == ty).copied()
+    let found = BASE_TYPES.binary_search_by_key(&ty, |base| base.ty);
+    found.ok().map(|at| BASE_TYPES[at])
 }
 
 /// The description of a type that a value has.
@@ -46,4 +65,16 @@ pub fn base_type(ty: Oid) -> Option<&'static BaseInputOutput> {
 /// XX000 where there is none.
 pub fn described(ty: Oid) -> Result<&'static BaseInputOutput> {
     base_type(ty).ok_or_else(|| Error::internal(format_args!("no base type has oid {}", ty.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_types::base;
+
+    #[test]
+    fn both_tables_know_the_same_types() {
+        assert!(BASE_TYPES.is_sorted_by_key(|base| base.ty));
+        assert!(base::all().eq(BASE_TYPES.iter().map(|base| base.ty)));
+    }
 }

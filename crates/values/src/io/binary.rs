@@ -135,7 +135,7 @@ fn write_array(ctx: &EvalContext<'_>, array: &Array, out: &mut Vec<u8>) -> Resul
 }
 
 /// Reads bytes from the front; running out is `insufficient data left in message`.
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
     pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         self.0 = rest;
         Ok(*head)
     }
-    fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
         if n > self.0.len() {
             return Err(too_short());
         }
@@ -168,6 +168,13 @@ impl<'a> Reader<'a> {
     fn i64(&mut self) -> Result<i64> {
         self.take().map(i64::from_be_bytes)
     }
+    /// That nothing is left.
+    pub(super) fn end(&self) -> Result<()> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(invalid("incorrect binary data format")),
+        }
+    }
 }
 
 #[cold]
@@ -187,9 +194,7 @@ pub(super) fn invalid(message: impl Into<String>) -> Error {
 pub fn input_binary(ctx: &EvalContext<'_>, bytes: &[u8], ty: SqlType) -> Result<Datum> {
     let mut reader = Reader(bytes);
     let datum = read(ctx, &mut reader, ty.oid)?;
-    if !reader.0.is_empty() {
-        return Err(invalid("incorrect binary data format"));
-    }
+    reader.end()?;
     if ty.typmod < 0 {
         Ok(datum)
     } else {

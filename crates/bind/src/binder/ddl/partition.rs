@@ -95,7 +95,7 @@ impl Binder<'_> {
                 );
             }
         }
-        if throng_values::func::resolve_operator("<", Some(part.ty.oid), part.ty.oid).is_err()
+        if !throng_values::func::compare::is_ordered(part.ty.oid)
             || !throng_types::key::supported(part.ty.oid)
         {
             let method = match strategy {

@@ -10,6 +10,7 @@ use crate::binder::query::select::{has_aggregate, has_window};
 use crate::binder::{Binder, at};
 use crate::tree::expr::{Expr, RoutineCall};
 use throng_syntax::parse::ast::{self, Node, Pos};
+use throng_values::func::compare::is_ordered;
 use throng_values::func::system::current::CURRENT;
 use throng_values::func::{Callee, CastContext, resolve_function, written};
 
@@ -242,11 +243,23 @@ impl Binder<'_> {
         label(&ast.node).map_or("?column?".into(), |(name, _)| name)
     }
 
+    /// 42883 for a type that has no equality to group by.
+    pub(in crate::binder) fn check_groupable(&self, expr: &Expr, pos: Pos) -> Result<()> {
+        let ty = expr.type_oid();
+        if ty == oid::RECORD || is_ordered(ty) {
+            return Ok(());
+        }
+        let message = format!(
+            "could not identify an equality operator for type {}",
+            type_name(ty)
+        );
+        Err(Error::new(state::UNDEFINED_FUNCTION, message).position(pos + 1))
+    }
+
     /// 42883 for a type that has no order.
     pub(in crate::binder) fn check_sortable(&self, expr: &Expr, pos: Pos) -> Result<()> {
         let ty = expr.type_oid();
-        let sortable = ty == oid::RECORD || throng_values::func::compare::is_ordered(ty);
-        if sortable {
+        if ty == oid::RECORD || is_ordered(ty) {
             return Ok(());
         }
         let message = format!(

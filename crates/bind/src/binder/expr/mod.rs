@@ -77,7 +77,7 @@ impl Binder<'_> {
                 Datum::text(text),
                 SqlType::new(oid::UNKNOWN, pos as i32),
             )),
-            Node::Bits(..) => Err(Error::unsupported("type bit").position(pos + 1)),
+            Node::Bits(letter, digits) => coerce::bits(*letter, digits, pos),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
             Node::Star(table) if !table.is_empty() => self.row_of_table(table, pos, scope),

@@ -4,7 +4,7 @@
 //! of one column are put in one after the other.
 
 use throng_types::error::state;
-use throng_types::sqltype::{element_of, made, type_name};
+use throng_types::sqltype::{element_of, made, part_of, type_name};
 use throng_types::{Error, Result, SqlType, oid};
 
 use crate::binder::Binder;
@@ -188,6 +188,14 @@ impl Binder<'_> {
             if ty.oid == oid::JSONB && written.iter().all(|(.., slice)| !slice) {
                 return self.jsonb_path(array, &written, scope);
             }
+            if part_of(ty.oid).is_some() {
+                let slices = written.iter().any(|(.., slice)| *slice);
+                return Err(Error::unsupported(match slices {
+                    true => "a slice of a value of fixed length",
+                    false => "several subscripts of a value of fixed length",
+                })
+                .position(at.pos + 1));
+            }
             let message = match ty.oid {
                 oid::JSONB => "jsonb subscript does not support slices".to_owned(),
                 _ => format!(
@@ -316,8 +324,9 @@ impl Binder<'_> {
         if ty.oid == oid::JSONB {
             return self.with_json_part(base, target, items, rest, value, scope);
         }
-        let Some(element) = element_of(ty.oid).filter(|_| ty.info().is_some_and(|t| t.is_array()))
-        else {
+        let of_array = element_of(ty.oid).filter(|_| ty.info().is_some_and(|t| t.is_array()));
+        let of_base = || part_of(ty.oid).filter(|_| matches!(items, [TargetPart::Index(_)]));
+        let Some(element) = of_array.or_else(of_base) else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
                 type_name(ty.oid)

@@ -1,7 +1,7 @@
 //! Arrays, and what lies in them, in names and in `jsonb`.
 
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, element_of, type_info, type_name};
+use throng_types::sqltype::{array_of, element_of, part_of, type_info, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use crate::binder::Binder;
@@ -73,7 +73,8 @@ impl Binder<'_> {
         if array.type_oid() == oid::NAME {
             return self.name_subscript(*array, index, pos);
         }
-        let Some(element) = element_of(array.type_oid()) else {
+        let element = element_of(array.type_oid()).or_else(|| part_of(array.type_oid()));
+        let Some(element) = element else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
                 type_name(array.type_oid())

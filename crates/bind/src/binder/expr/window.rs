@@ -117,7 +117,7 @@ impl Binder<'_> {
         for item in items {
             let expr = self.expr(item, scope)?;
             let expr = self.settle(expr, item.pos)?;
-            self.check_sortable(&expr, item.pos)?;
+            self.check_groupable(&expr, item.pos)?;
             let fields = match expr {
                 Expr::Row(fields, _) => fields,
                 expr => vec![expr],

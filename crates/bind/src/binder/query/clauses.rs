@@ -86,7 +86,7 @@ impl Binder<'_> {
         };
         if on.is_empty() {
             for target in targets {
-                self.check_sortable(&target.expr, ast.pos)?;
+                self.check_groupable(&target.expr, ast.pos)?;
             }
             for (key, item) in order.iter().zip(&ast.order) {
                 if !targets.iter().any(|t| t.expr == key.expr) {

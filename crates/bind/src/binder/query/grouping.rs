@@ -237,7 +237,7 @@ impl Binder<'_> {
             let place = target.and_then(|i| grouping.places.get(i).copied());
             return Err(Error::new(code, message).position(place.unwrap_or(item.pos) + 1));
         }
-        self.check_sortable(&expr, item.pos)?;
+        self.check_groupable(&expr, item.pos)?;
         let fields = match expr {
             Expr::Row(fields, _) => fields,
             expr => vec![expr],

@@ -94,7 +94,7 @@ relations! {
         blks_exists: INT8, flushes: INT8, truncates: INT8, stats_reset: TIMESTAMPTZ,
     }
     12231 pg_stat_replication in replication {
-        pid: INT4, usesysid: OID, usename: NAME, application_name: TEXT, client_addr: TEXT,
+        pid: INT4, usesysid: OID, usename: NAME, application_name: TEXT, client_addr: INET,
         client_hostname: TEXT, client_port: INT4, backend_start: TIMESTAMPTZ, backend_xmin: XID,
         state: TEXT, sent_lsn: PG_LSN, write_lsn: PG_LSN, flush_lsn: PG_LSN, replay_lsn: PG_LSN,
         write_lag: INTERVAL, flush_lag: INTERVAL, replay_lag: INTERVAL, sync_priority: INT4,

@@ -89,7 +89,7 @@ relations! {
     }
     12226 pg_stat_activity in activity {
         datid: OID, datname: NAME, pid: INT4, leader_pid: INT4, usesysid: OID, usename: NAME,
-        application_name: TEXT, client_addr: TEXT, client_hostname: TEXT, client_port: INT4,
+        application_name: TEXT, client_addr: INET, client_hostname: TEXT, client_port: INT4,
         backend_start: TIMESTAMPTZ, xact_start: TIMESTAMPTZ, query_start: TIMESTAMPTZ,
         state_change: TIMESTAMPTZ, wait_event_type: TEXT, wait_event: TEXT, state: TEXT,
         backend_xid: XID, backend_xmin: XID, query_id: INT8, query: TEXT, backend_type: TEXT,

@@ -17,7 +17,9 @@ use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
+use throng_values::io::network::inet_value;
 use throng_values::io::scalar::wide_number;
+use throng_values::io::snapshot::TransactionSnapshot;
 use throng_values::settings::SERVER_VERSION;
 use throng_values::text_search::configuration::{Configuration, DEFAULT_PARSER};
 use throng_values::text_search::dictionary::{Dictionary, SIMPLE_TEMPLATE, SNOWBALL_TEMPLATE};
@@ -68,19 +70,15 @@ impl SessionHost<'_> {
             "cursor_row" | "cursor_table" => return self.position(name, &args[0]),
             "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
             "system_user" => Datum::Null,
-            "inet_client_addr" => self.own_info(|info| info.client_addr.clone()).into(),
+            "inet_client_addr" => inet_value(self.client_address().as_deref()),
             "inet_client_port" => self.own_info(|info| info.client_port).map(i32::from).into(),
             "inet_server_addr" => {
                 let addresses = self.session.show("listen_addresses")?;
-                self.own_info(|info| info.client_addr.clone())
-                    .map(|_| addresses)
-                    .into()
+                inet_value(self.client_address().map(|_| addresses).as_deref())
             }
             "inet_server_port" => {
                 let port = self.session.show("port")?.parse::<i32>().ok();
-                self.own_info(|info| info.client_addr.clone())
-                    .and(port)
-                    .into()
+                self.client_address().and(port).into()
             }
             "current_query" => self.session.handle.entry().status().query.into(),
             "pg_postmaster_start_time" => Datum::TimestampTz(self.session.engine.started),
@@ -176,6 +174,7 @@ impl SessionHost<'_> {
             },
             "pg_column_is_updatable" => self.catalog.table(object(&args[0])).is_some().into(),
 
+            "pg_current_snapshot" => self.current_snapshot()?,
             "pg_xact_status" | "txid_status" => {
                 let xid = throng_types::Xid(match name {
                     "txid_status" => int(&args[0]) as u64,
@@ -498,6 +497,29 @@ impl SessionHost<'_> {
     pub(in crate::session) fn pids_blocking(&self, pid: u32) -> Vec<i32> {
         let pids = self.session.engine.sys.blocking_pids(pid);
         pids.into_iter().map(|pid| pid as i32).collect()
+    }
+
+    fn client_address(&self) -> Option<String> {
+        self.own_info(|info| info.client_addr.clone())
+    }
+
+    /// What the oldest snapshot that the session holds shows, which is the statement's unless there
+    /// are cursors.
+    fn current_snapshot(&self) -> Result<Datum> {
+        let held = self.session.handle.entry().status().snapshot;
+        let newest = self.session.transaction()?.txn.snapshot();
+        let csn = held.unwrap_or(newest.csn());
+        let (mut unseen, mut next) = self.session.engine.sys.unseen(csn)?;
+        // What comes behind the last one that has ended is as good as not begun.
+        while unseen.last().is_some_and(|last| last.0 + 1 == next.0) {
+            next = unseen.pop().unwrap_or(next);
+        }
+        let snapshot = TransactionSnapshot {
+            xmin: unseen.first().unwrap_or(&next).0,
+            xmax: next.0,
+            running: unseen.iter().map(|xid| xid.0).collect(),
+        };
+        Ok(Datum::base(oid::PG_SNAPSHOT, snapshot.stored()))
     }
 
     /// The sessions whose transactions keep this one from a safe snapshot.

@@ -38,6 +38,8 @@ macro_rules! extremes {
 }
 extremes! {
     ANYARRAY 515 "array_larger" 516 "array_smaller" larger smaller;
+    MONEY 898 "cashlarger" 899 "cashsmaller" larger smaller;
+    INET 3562 "network_larger" 3563 "network_smaller" larger smaller;
     BPCHAR 1063 "bpchar_larger" 1064 "bpchar_smaller" larger_padded smaller_padded;
     BYTEA 6393 "bytea_larger" 6394 "bytea_smaller" larger smaller;
     DATE 1138 "date_larger" 1139 "date_smaller" larger smaller;

@@ -5,6 +5,7 @@ use crate::func::aggregate::{AggState, Step, Undone, mixed};
 use crate::func::compare::comparator;
 use crate::func::number::int;
 use crate::func::{EvalContext, EvalResult, EvalStop};
+use crate::func::{bits, money};
 use std::cmp::Ordering;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Interval, Oid};
@@ -249,20 +250,21 @@ pub(in crate::func) fn value_finish(_: &EvalContext<'_>, state: AggState) -> Eva
     }
 }
 
-fn merge_values(a: &Datum, b: &Datum, f: fn(i64, i64) -> i64) -> Datum {
-    match (a, b) {
+fn merge_values(a: &Datum, b: &Datum, f: fn(i64, i64) -> i64) -> Result<Datum, EvalStop> {
+    Ok(match (a, b) {
         (Datum::Bool(a), Datum::Bool(b)) => (f((*a).into(), (*b).into()) != 0).into(),
         (Datum::Int2(a), Datum::Int2(b)) => Datum::Int2(f((*a).into(), (*b).into()) as i16),
         (Datum::Int4(a), Datum::Int4(b)) => Datum::Int4(f((*a).into(), (*b).into()) as i32),
         _ => Datum::Int8(f(int(a), int(b))),
-    }
+    })
 }
-macro_rules! bitwise {
-    ($($step:ident $combine:ident $f:expr;)*) => { $(
+/// Aggregates that keep a value, and put the next one to it.
+macro_rules! merged {
+    ($($step:ident $combine:ident $merge:expr;)*) => { $(
         pub(in crate::func) fn $step(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
             if !args[0].is_null() {
                 *state = AggState::Value(match &*state {
-                    AggState::Value(old) => merge_values(old, &args[0], $f),
+                    AggState::Value(old) => $merge(old, &args[0])?,
                     _ => args[0].clone(),
                 });
             }
@@ -276,10 +278,14 @@ macro_rules! bitwise {
         }
     )* };
 }
-bitwise! {
-    and_step and_combine |a, b| a & b;
-    or_step or_combine |a, b| a | b;
-    xor_step xor_combine |a, b| a ^ b;
+merged! {
+    and_step and_combine |a, b| merge_values(a, b, |a, b| a & b);
+    or_step or_combine |a, b| merge_values(a, b, |a, b| a | b);
+    xor_step xor_combine |a, b| merge_values(a, b, |a, b| a ^ b);
+    bits_and_step bits_and_combine bits::bits_and;
+    bits_or_step bits_or_combine bits::bits_or;
+    bits_xor_step bits_xor_combine bits::bits_xor;
+    money_step money_combine money::sum;
 }
 
 // Strings and arrays

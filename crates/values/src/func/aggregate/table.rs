@@ -60,6 +60,9 @@ aggregates! {
     6164 bit_xor(INT2) INT2 empty xor_step xor_combine value_finish;
     6165 bit_xor(INT4) INT4 empty xor_step xor_combine value_finish;
     6166 bit_xor(INT8) INT8 empty xor_step xor_combine value_finish;
+    2242 bit_and(BIT) BIT empty bits_and_step bits_and_combine value_finish;
+    2243 bit_or(BIT) BIT empty bits_or_step bits_or_combine value_finish;
+    6167 bit_xor(BIT) BIT empty bits_xor_step bits_xor_combine value_finish;
     2517 bool_and(BOOL) BOOL empty and_step and_combine value_finish;
     2518 bool_or(BOOL) BOOL empty or_step or_combine value_finish;
     2829 corr(FLOAT8, FLOAT8) FLOAT8 empty pair_step pair_combine correlation;
@@ -84,6 +87,8 @@ aggregates! {
     2129 max(TEXT) TEXT empty max_step max_combine value_finish;
     2130 max(NUMERIC) NUMERIC empty max_step max_combine value_finish;
     2244 max(BPCHAR) BPCHAR empty max_padded_step max_padded_combine value_finish;
+    2125 max(MONEY) MONEY empty max_step max_combine value_finish;
+    3564 max(INET) INET empty max_step max_combine value_finish;
     2797 max(TID) TID empty max_step max_combine value_finish;
     3526 max(ANYENUM) ANYENUM empty max_step max_combine value_finish;
     3527 min(ANYENUM) ANYENUM empty min_step min_combine value_finish;
@@ -107,6 +112,8 @@ aggregates! {
     2145 min(TEXT) TEXT empty min_step min_combine value_finish;
     2146 min(NUMERIC) NUMERIC empty min_step min_combine value_finish;
     2245 min(BPCHAR) BPCHAR empty min_padded_step min_padded_combine value_finish;
+    2141 min(MONEY) MONEY empty min_step min_combine value_finish;
+    3565 min(INET) INET empty min_step min_combine value_finish;
     2798 min(TID) TID empty min_step min_combine value_finish;
     4190 min(PG_LSN) PG_LSN empty min_step min_combine value_finish;
     5100 min(XID8) XID8 empty min_step min_combine value_finish;
@@ -141,6 +148,7 @@ aggregates! {
     2717 stddev_samp(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_stddev_samp / numeric_undo;
     3538 string_agg(TEXT, TEXT) TEXT empty string_step joined_combine string_finish;
     3545 string_agg(BYTEA, BYTEA) BYTEA empty bytes_step joined_combine bytes_finish;
+    2112 sum(MONEY) MONEY empty money_step money_combine value_finish;
     2107 sum(INT8) NUMERIC empty integer_step integer_combine sum_numeric / integer_undo;
     2108 sum(INT4) INT8 empty integer_step integer_combine sum_int8 / integer_undo;
     2109 sum(INT2) INT8 empty integer_step integer_combine sum_int8 / integer_undo;

@@ -18,6 +18,7 @@ pub fn relabel(value: &Datum, to: Oid) -> Datum {
     match (value, to) {
         (Datum::Int4(v), _) if to != oid::INT4 => Datum::Oid(*v as u32),
         (Datum::Oid(v), oid::INT4) => Datum::Int4(*v as i32),
+        (Datum::Base(v), _) if v.ty != to => Datum::base(to, v.bytes.clone()),
         (Datum::Array(a), _) => match element_of(to) {
             Some(element) if element != a.element => Datum::Array(Arc::new(Array {
                 element,
@@ -31,11 +32,12 @@ pub fn relabel(value: &Datum, to: Oid) -> Datum {
 }
 
 /// Casts each item of an array.
-pub fn array_items(ctx: &EvalContext<'_>, value: &Datum, cast: &Cast) -> EvalResult {
+pub fn array_items(ctx: &EvalContext<'_>, value: &Datum, cast: &Cast, typmod: i32) -> EvalResult {
     let Datum::Array(array) = value else {
         return Ok(value.clone());
     };
-    let items: Result<Vec<Datum>, _> = array.items.iter().map(|i| cast.apply(ctx, i)).collect();
+    let items = array.items.iter();
+    let items: Result<Vec<Datum>, _> = items.map(|i| cast.apply_to(ctx, i, typmod)).collect();
     Ok(Datum::array(Array {
         element: cast.to,
         dims: array.dims.clone(),

@@ -29,6 +29,8 @@ pub enum CastMethod {
     Binary,
     /// By a function of the value.
     Function(EvalFn),
+    /// By a function of the value and of the target's modifier.
+    Sized(EvalFn),
     /// Written as text, read as the other type.
     Text,
     /// Each item of an array.
@@ -259,6 +261,32 @@ impl Cast {
             function: Oid(function),
         }
     }
+    /// A cast by a function that takes the target's modifier beside the value.
+    pub const fn sized(
+        from: Oid,
+        to: Oid,
+        context: CastContext,
+        function: u32,
+        eval: EvalFn,
+    ) -> Cast {
+        Cast {
+            from,
+            to,
+            context,
+            method: CastMethod::Sized(eval),
+            function: Oid(function),
+        }
+    }
+    /// The same as [`Cast::apply`], with the modifier that the target has.
+    pub fn apply_to(&self, ctx: &EvalContext<'_>, value: &Datum, typmod: i32) -> EvalResult {
+        match self.method {
+            CastMethod::Sized(eval) if !value.is_null() => {
+                eval(ctx, &[value.clone(), typmod.into()])
+            }
+            CastMethod::Items(cast) => conversion::array_items(ctx, value, cast, typmod),
+            _ => self.apply(ctx, value),
+        }
+    }
     /// Casts a value. The target's modifier is applied separately, by
     /// [`typmod::apply`](crate::io::typmod::apply).
     pub fn apply(&self, ctx: &EvalContext<'_>, value: &Datum) -> EvalResult {
@@ -275,7 +303,7 @@ impl Cast {
                     .map_err(|_| throng_types::Error::internal("text output is not UTF-8"))?;
                 Ok(crate::io::input_text(ctx, &text, SqlType::plain(self.to))?)
             }
-            CastMethod::Items(cast) => conversion::array_items(ctx, value, cast),
+            CastMethod::Sized(_) | CastMethod::Items(_) => self.apply_to(ctx, value, -1),
         }
     }
 }

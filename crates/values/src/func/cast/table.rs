@@ -12,24 +12,8 @@ use crate::func::cast::conversion::{
     to_oid, xid8toxid,
 };
 use crate::func::cast::{Cast, CastContext};
+use crate::func::table::casts;
 use throng_types::oid::*;
-
-/// One row a cast: from, to, where it may happen, and how: a function's oid and what computes it,
-/// or `0 binary`.
-macro_rules! casts {
-    ($($from:ident $to:ident $context:ident $oid:tt $eval:tt;)*) => {
-        pub static CASTS: &[Cast] = &[$(casts!(@row $from $to $context $oid $eval),)*];
-    };
-    (@row $from:ident $to:ident $context:ident 0 binary) => {
-        Cast::binary($from, $to, casts!(@context $context))
-    };
-    (@row $from:ident $to:ident $context:ident $oid:literal $eval:ident) => {
-        Cast::by($from, $to, casts!(@context $context), $oid, $eval)
-    };
-    (@context implicit) => { CastContext::Implicit };
-    (@context assignment) => { CastContext::Assignment };
-    (@context explicit) => { CastContext::Explicit };
-}
 
 casts! {
     BOOL INT4 explicit 2558 bool_int4;

@@ -6,11 +6,12 @@
 use throng_types::error::state;
 use throng_types::numeric::Groups;
 use throng_types::sqltype::type_name;
-use throng_types::{Datum, Error, Numeric, Oid, Range, interrupt, oid::*};
+use throng_types::{BaseValue, Datum, Error, Numeric, Oid, Range, interrupt, oid::*};
 
 use crate::func::number::int;
 use crate::func::{EvalContext, EvalResult, EvalStop, Function, datetime};
 use crate::hash::{folded, hash_any_extended, hash_uint32_extended};
+use crate::io::network;
 use crate::io::range::flags;
 use crate::io::scalar::wide_number;
 
@@ -78,6 +79,15 @@ fn together<'a>(
     Ok(all)
 }
 
+/// The hash of a value of a base type, where the type has one.
+pub fn base_hash(value: &BaseValue, seed: u64) -> Option<u64> {
+    match value.ty {
+        INET | CIDR => Some(hash_any_extended(&network::hashed_form(value), seed)),
+        MACADDR | MACADDR8 => Some(hash_any_extended(&value.bytes, seed)),
+        _ => None,
+    }
+}
+
 /// The hash of a value of a type.
 pub fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
     Ok(match value {
@@ -109,6 +119,10 @@ pub fn hashed(value: &Datum, ty: Oid, seed: u64) -> Result<u64, EvalStop> {
             let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
             hash_any_extended(&bytes, seed)
         }
+        Datum::Base(value) => match base_hash(value, seed) {
+            Some(hash) => hash,
+            None => return Err(Error::unsupported("PostgreSQL's hash of such a value").into()),
+        },
         Datum::Array(array) => {
             let items = array.items.iter().map(|item| (item, array.element));
             together(items, 1, seed)?
@@ -177,6 +191,9 @@ hashes! {
     BOOL 6417 "hashbool" 6418 "hashboolextended";
     BPCHAR 1080 "hashbpchar" 972 "hashbpcharextended";
     BYTEA 6413 "hashbytea" 6414 "hashbyteaextended";
+    INET 422 "hashinet" 779 "hashinetextended";
+    MACADDR 399 "hashmacaddr" 778 "hashmacaddrextended";
+    MACADDR8 328 "hashmacaddr8" 781 "hashmacaddr8extended";
     CHAR 454 "hashchar" 446 "hashcharextended";
     CID 6423 "hashcid" 6424 "hashcidextended";
     DATE 6415 "hashdate" 6416 "hashdateextended";

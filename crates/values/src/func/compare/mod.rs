@@ -6,18 +6,22 @@ pub(super) mod table;
 use super::{EvalContext, EvalResult};
 use crate::io::Zone;
 use std::cmp::Ordering;
+use throng_types::Datum;
+use throng_types::Oid;
+use throng_types::base::{BaseOrder, base_type};
 use throng_types::calendar::*;
-use throng_types::sqltype::made;
-use throng_types::{Datum, Oid};
+use throng_types::sqltype::element_of;
 
 pub use crate::order::{
     comparator, compare, compare_checked, compare_padded, compare_sorted, date_to_timestamp, floats,
 };
 
-/// Whether values of a type have an order, be its operators called as they may.
+/// Whether a type's values have an order: for sorting, grouping and indexes. That of some types
+/// which have an operator `<`, as `circle`, is one of sizes.
 pub fn is_ordered(ty: Oid) -> bool {
-    made::is_base(ty) && throng_types::key::supported(ty)
-        || super::resolve_operator("<", Some(ty), ty).is_ok()
+    let item = element_of(ty).unwrap_or(ty);
+    let unordered = base_type(item).is_some_and(|base| matches!(base.order, BaseOrder::None));
+    !unordered && super::resolve_operator("<", Some(ty), ty).is_ok()
 }
 
 /// The moment a local time is in a zone; the infinities stay.

@@ -174,9 +174,10 @@ fn format_type(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             _ => name.into(),
         });
     }
-    // Without a modifier, `bpchar` is spelled so that reading it back gives no length either.
+    // Without a modifier, these are spelled so that reading them back gives no length either.
     match args[1] {
         Datum::Int4(typmod) if oid == BPCHAR && typmod < 0 => Ok("bpchar".into()),
+        Datum::Int4(typmod) if oid == BIT && typmod < 0 => Ok("\"bit\"".into()),
         Datum::Int4(typmod) => Ok(type_text(SqlType::new(oid, typmod)).into()),
         _ => Ok(type_text(SqlType::plain(oid)).into()),
     }

@@ -20,8 +20,8 @@ macro_rules! host_functions {
 host_functions! {
     89 version() -> TEXT stable;
     6311 system_user() -> TEXT stable;
-    2196 inet_client_addr() -> TEXT stable lenient;
-    2198 inet_server_addr() -> TEXT stable lenient;
+    2196 inet_client_addr() -> INET stable lenient;
+    2198 inet_server_addr() -> INET stable lenient;
     1294 currtid2(TEXT, TID) -> TID volatile;
     1642 pg_get_userbyid(OID) -> NAME stable;
     2079 pg_table_is_visible(OID) -> BOOL stable;
