@@ -15,7 +15,6 @@ use throng_values::io::output_text;
 
 use super::deferred::Due;
 use super::{Context, Target};
-use crate::large;
 use crate::run::context::Env;
 use crate::table::{COMPUTED, Index, Table};
 
@@ -344,8 +343,7 @@ pub async fn check_unique(
     }
     let columns = target.def().columns.len();
     target.table.decode(&bytes, columns, &mut row)?;
-    let mut fetch = large::Fetch::default();
-    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    target.table.read_external(&mut row).await?;
     index.key(&row, &mut key)?;
     'again: loop {
         retry(|| index.tree.get(&key, &mut tids)).await?;

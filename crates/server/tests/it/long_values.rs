@@ -113,6 +113,38 @@ fn others_go_on_beside_a_long_text() {
     home.assert_no_panic();
 }
 
+/// A value of hundreds of megabytes is written and read piece by piece, and its text is looked at
+/// so.
+#[test]
+fn others_go_on_beside_a_stored_value() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut client = server.connect();
+    client.run("create table stored (a text)");
+    let stores = "insert into stored select repeat('\u{e4}', 60000000)";
+    let reads = "select a > 'b' from stored";
+    let updates = "update stored set a = a || 'b'";
+    for (what, sql) in [
+        ("^insert", stores),
+        ("^select a", reads),
+        ("^update", updates),
+    ] {
+        client.run(sql);
+        let began = Instant::now();
+        let often = held(&mut client, what, 80);
+        assert!(often < 2, "{what}: {often} times for more than 80 ms");
+        assert!(began.elapsed() < SOON);
+    }
+    let stalls = client.run("select statement, held_ms from throng.stalls");
+    println!("{stalls:?}");
+    client.run("set statement_timeout = '20ms'");
+    for sql in [stores, reads] {
+        let answer = client.query(sql).expect("an answer");
+        assert_eq!(answer.code(), "57014", "{sql}: {answer:?}");
+    }
+    home.assert_no_panic();
+}
+
 /// What functions say is taken by the client at once, and still the loop that says it gives way to
 /// others.
 #[test]

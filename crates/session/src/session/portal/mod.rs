@@ -974,6 +974,9 @@ impl Client for WithoutPlaces<'_> {
         self.inner
             .row(position::shown(row, shape.fields.len()), shape, ctx)
     }
+    fn written_by<'a>(&'a self, shape: &'a RowShape) -> Option<&'a RowShape> {
+        self.inner.written_by(shape)
+    }
     pass_on!();
 }
 
@@ -984,6 +987,11 @@ impl Client for Described<'_> {
             Some(told) if told.fields.len() == shape.fields.len() => self.inner.row(row, told, ctx),
             _ => self.inner.row(row, shape, ctx),
         }
+    }
+    fn written_by<'a>(&'a self, shape: &'a RowShape) -> Option<&'a RowShape> {
+        let told = self.shape.as_deref();
+        let told = told.filter(|told| told.fields.len() == shape.fields.len());
+        self.inner.written_by(told.unwrap_or(shape))
     }
     pass_on!();
 }
