@@ -855,6 +855,12 @@ pub enum Command {
     Rollback {
         chain: bool,
     },
+    /// Its identifier.
+    PrepareTransaction(String),
+    FinishPrepared {
+        gid: String,
+        commit: bool,
+    },
     Savepoint(String),
     RollbackTo(String),
     Release(String),

@@ -298,6 +298,7 @@ impl Engine {
             data: path,
             senders: WalSenders::default(),
         });
+        crate::session::adopt_prepared(&engine)?;
         engine
             .sys
             .set_lock_reporter(Box::new(Reporter(Arc::downgrade(&engine))));

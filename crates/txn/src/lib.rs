@@ -26,6 +26,7 @@ mod isolation;
 mod lock;
 mod lock_manager;
 mod pieces;
+mod prepared;
 mod reads;
 mod recover;
 mod rowlock;
@@ -54,6 +55,7 @@ pub use backup::{Backup, BackupEnd, files_to_copy};
 pub use isolation::Isolation;
 pub use lock::held::LockScope;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
+pub use prepared::{Claimed, MAX_GID, PreparedInfo};
 pub use reads::{Reads, Watch};
 pub use recover::{RecoveryReport, whole_log};
 pub use session::{
@@ -69,4 +71,5 @@ pub use synchronous::{
 };
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use timer::now_micros;
+pub use txn::prepare::PrepareRequest;
 pub use txn::{Txn, writers_here};

@@ -11,6 +11,7 @@ impl Command {
             Statement::Begin(modes) => Some(Command::Begin(*modes)),
             Statement::Commit { chain } => Some(Command::Commit { chain: *chain }),
             Statement::Rollback { chain } => Some(Command::Rollback { chain: *chain }),
+            Statement::PrepareTransaction(gid) => Some(Command::PrepareTransaction(gid.clone())),
             _ => None,
         }
     }

@@ -699,6 +699,10 @@ pub enum Statement {
     Rollback {
         chain: bool,
     },
+    /// Its identifier.
+    PrepareTransaction(String),
+    CommitPrepared(String),
+    RollbackPrepared(String),
     Savepoint(String),
     RollbackTo(String),
     Release(String),

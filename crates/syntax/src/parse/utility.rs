@@ -12,7 +12,6 @@ use crate::vocabulary::{CursorOptions, Discard, FetchDirection, Isolation, Trans
 
 impl Parser<'_> {
     pub(super) fn utility(&mut self, word: &str) -> Result<Statement> {
-        let pos = self.pos();
         self.advance();
         match word {
             "begin" => {
@@ -26,13 +25,14 @@ impl Parser<'_> {
                 Ok(Statement::Begin(self.transaction_modes(true)?))
             }
             "commit" | "end" => {
-                if self.is("prepared") {
-                    return Err(self.unsupported("COMMIT PREPARED", pos));
+                if word == "commit" && self.word("prepared") {
+                    return Ok(Statement::CommitPrepared(self.string()?));
                 }
                 Ok(Statement::Commit {
                     chain: self.chain()?,
                 })
             }
+            "rollback" if self.word("prepared") => Ok(Statement::RollbackPrepared(self.string()?)),
             "rollback" | "abort" => self.rollback(),
             "savepoint" => Ok(Statement::Savepoint(self.name()?)),
             "release" => {
@@ -182,9 +182,6 @@ impl Parser<'_> {
     }
 
     fn rollback(&mut self) -> Result<Statement> {
-        if self.is("prepared") {
-            return Err(self.unsupported("ROLLBACK PREPARED", self.pos()));
-        }
         if !self.word("work") {
             self.word("transaction");
         }
@@ -404,9 +401,9 @@ impl Parser<'_> {
     }
 
     fn prepare(&mut self) -> Result<Statement> {
-        let pos = self.pos();
         if self.is("transaction") && matches!(self.kind_at(1), Kind::Text(_)) {
-            return Err(self.unsupported("PREPARE TRANSACTION", pos));
+            self.advance();
+            return Ok(Statement::PrepareTransaction(self.string()?));
         }
         let name = self.name()?;
         let types = match self.is_punct('(') {

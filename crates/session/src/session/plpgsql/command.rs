@@ -204,6 +204,7 @@ impl Session {
             Command::Begin(_)
             | Command::Commit { .. }
             | Command::Rollback { .. }
+            | Command::PrepareTransaction(_)
             | Command::Savepoint(_)
             | Command::RollbackTo(_)
             | Command::Release(_) => of_transaction(),
@@ -281,6 +282,11 @@ impl Session {
                 called.map(|_| ())
             }
             Command::Do(block) => Box::pin(self.run_do_inside(&block)).await,
+            Command::FinishPrepared { commit, .. } => {
+                let what = if commit { "COMMIT" } else { "ROLLBACK" };
+                let message = format!("{what} PREPARED cannot be executed from a function");
+                Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message))
+            }
             Command::Vacuum { .. } => {
                 let message = "VACUUM cannot be executed from a function";
                 Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message))

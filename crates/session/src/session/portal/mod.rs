@@ -245,6 +245,12 @@ impl Portals {
         ended
     }
 
+    /// Whether the transaction under way has made one that is to outlive it.
+    pub fn holds_any(&self) -> bool {
+        let mut all = self.unnamed.iter().chain(self.named.values());
+        all.any(|portal| portal.kind.hold && !portal.outlives)
+    }
+
     /// Those that DECLARE made, by name.
     pub fn cursors(&self) -> Vec<(&str, &Portal)> {
         let declared = self

@@ -9,6 +9,7 @@
 
 pub(super) mod constraints;
 pub(super) mod notify;
+pub(crate) mod prepared;
 pub(super) mod temporary;
 
 use std::cell::{Cell, RefCell};
@@ -169,7 +170,10 @@ impl Session {
     pub(super) fn refuse_if_failed(&self, statement: &Statement) -> Result<()> {
         let ends = matches!(
             statement,
-            Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_)
+            Statement::Commit { .. }
+                | Statement::PrepareTransaction(_)
+                | Statement::Rollback { .. }
+                | Statement::RollbackTo(_)
         );
         if self.block != Block::Failed || ends {
             return Ok(());

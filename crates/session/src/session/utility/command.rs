@@ -78,6 +78,12 @@ impl Session {
                 self.notices(warning.into_iter().collect(), client);
                 "ROLLBACK"
             }
+            Command::PrepareTransaction(gid) => {
+                let (tag, warning) = self.prepare_block(gid).await?;
+                self.notices(warning.into_iter().collect(), client);
+                tag
+            }
+            Command::FinishPrepared { gid, commit } => self.finish_prepared(&gid, commit).await?,
             Command::Savepoint(name) => {
                 self.savepoint(name)?;
                 "SAVEPOINT"
