@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use throng_access::RelationStore;
+use throng_buffer::retry_blocking;
 use throng_sync::atomic::Ordering;
 use throng_types::error::state;
 use throng_types::{Error, Lsn, Oid, Result, Xid};
@@ -15,6 +17,7 @@ use crate::lock::held::LockScope;
 use crate::prepared::{
     Claimed, HOLDER, Held, PreparedInfo, PreparedRecord, PreparedTransactions, PreparedWork,
 };
+use crate::rowlock::LockedRow;
 use crate::session::{Core, Session, SessionEntry, SessionInfo};
 use crate::timer::now_micros;
 
@@ -159,6 +162,7 @@ impl Txn {
         row_lockers.dedup();
         for row in held.rows {
             core.rows.restore(row);
+            lock_newer(core, row)?;
         }
         let mut made = core.made.lock();
         made.extend(record.made.iter().map(|file| (*file, xid)));
@@ -179,6 +183,23 @@ impl Txn {
     pub(crate) fn leave_prepared(mut self) {
         self.over = true;
     }
+}
+
+/// Updates since the record was written have copied the lock to the versions that they made.
+fn lock_newer(core: &Core, row: LockedRow) -> Result<()> {
+    let heap = RelationStore::new(core.pool.clone()).heap(row.file);
+    let (mut at, mut made_by, mut bytes) = (row.tid, None, Vec::new());
+    while let Some(header) = retry_blocking(|| heap.read_version(at, &mut bytes))? {
+        if made_by.is_some_and(|xid| xid != header.xmin) {
+            break;
+        }
+        core.rows.restore(LockedRow { tid: at, ..row });
+        if header.xmax_is_void() || header.next.is_none() || header.next == at {
+            break;
+        }
+        (made_by, at) = (Some(header.xmax), header.next);
+    }
+    Ok(())
 }
 
 fn new_holder(core: &Arc<Core>) -> Session {
