@@ -3,10 +3,9 @@
 
 mod alter;
 mod copy;
+mod target;
 mod transaction;
 mod trigger;
-
-mod target;
 
 pub use target::TargetKind;
 pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, VacuumOptions};
@@ -25,7 +24,7 @@ use throng_catalog::{
     ViewDef, ViewDefault,
 };
 use throng_syntax::parse::ast;
-use throng_syntax::vocabulary::TableLock;
+use throng_syntax::vocabulary::{TableLock, TwoPhase};
 use throng_values::func::Volatility;
 
 /// A statement after binding, with what the client should be told although nothing is wrong
@@ -855,12 +854,7 @@ pub enum Command {
     Rollback {
         chain: bool,
     },
-    /// Its identifier.
-    PrepareTransaction(String),
-    FinishPrepared {
-        gid: String,
-        commit: bool,
-    },
+    TwoPhase(TwoPhase),
     Savepoint(String),
     RollbackTo(String),
     Release(String),

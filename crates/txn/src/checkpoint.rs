@@ -25,8 +25,8 @@ use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, RecordBuilder};
 
 use crate::control::{Control, StartRequirements};
-use crate::prepared::PreparedTransactions;
 use crate::session::Core;
+use crate::txn::prepared::PreparedTransactions;
 use crate::xact::XactFiles;
 
 /// How often a spread checkpoint looks whether it is ahead of its schedule.

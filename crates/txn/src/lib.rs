@@ -26,7 +26,6 @@ mod isolation;
 mod lock;
 mod lock_manager;
 mod pieces;
-mod prepared;
 mod reads;
 mod recover;
 mod rowlock;
@@ -55,7 +54,6 @@ pub use backup::{Backup, BackupEnd, files_to_copy};
 pub use isolation::Isolation;
 pub use lock::held::LockScope;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
-pub use prepared::{Claimed, MAX_GID, PreparedInfo};
 pub use reads::{Reads, Watch};
 pub use recover::{RecoveryReport, whole_log};
 pub use session::{
@@ -72,4 +70,5 @@ pub use synchronous::{
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use timer::now_micros;
 pub use txn::prepare::PrepareRequest;
+pub use txn::prepared::{Claimed, MAX_GID, PreparedInfo};
 pub use txn::{Txn, writers_here};

@@ -23,11 +23,11 @@ use crate::archive_recovery::{ArchiveRecovery, RecoveryStop, RecoveryTarget, Sto
 use crate::archiver::write_history;
 use crate::control::{Control, StartRequirements, missing};
 use crate::pieces;
-use crate::prepared::PreparedRecord;
 use crate::session::{Core, TxnConfig};
 use crate::slots::ReplicationSlots;
 use crate::status::{SEGMENT, StatusBuilder};
 use crate::timer::now_micros;
+use crate::txn::prepared::PreparedRecord;
 use crate::xact::XactFiles;
 
 /// What a start found and did.

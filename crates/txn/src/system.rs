@@ -20,7 +20,6 @@ use crate::backup::{self, Backup};
 use crate::checkpoint::{CHECKPOINTER, Checkpointer};
 use crate::lock::{LockInfo, LockMode, LockTag};
 use crate::lock_manager::deadlock;
-use crate::prepared::{self, Claimed, HOLDER, PreparedInfo, PreparedTransactions};
 use crate::recover::{self, RecoveryReport};
 use crate::session::{
     CancelReason, Core, LockReporter, Session, SessionEntry, SessionInfo, SessionStatus, TxnConfig,
@@ -31,6 +30,7 @@ use crate::status::Standing;
 use crate::synchronous::SynchronousReplication;
 use crate::txn::Txn;
 use crate::txn::prepare::{self, PrepareRequest};
+use crate::txn::prepared::{self, Claimed, HOLDER, PreparedInfo, PreparedTransactions};
 
 /// How often the horizon moves while transactions commit.
 const TICK: Duration = Duration::from_millis(5);

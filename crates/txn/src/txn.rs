@@ -30,6 +30,7 @@
 
 mod logged;
 pub(crate) mod prepare;
+pub(crate) mod prepared;
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};

@@ -62,14 +62,6 @@ impl Binder<'_> {
             return Ok(command);
         }
         Ok(match statement {
-            S::CommitPrepared(gid) => Command::FinishPrepared {
-                gid: gid.clone(),
-                commit: true,
-            },
-            S::RollbackPrepared(gid) => Command::FinishPrepared {
-                gid: gid.clone(),
-                commit: false,
-            },
             S::Savepoint(name) => Command::Savepoint(name.clone()),
             S::RollbackTo(name) => Command::RollbackTo(name.clone()),
             S::Release(name) => Command::Release(name.clone()),

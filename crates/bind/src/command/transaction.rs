@@ -11,7 +11,7 @@ impl Command {
             Statement::Begin(modes) => Some(Command::Begin(*modes)),
             Statement::Commit { chain } => Some(Command::Commit { chain: *chain }),
             Statement::Rollback { chain } => Some(Command::Rollback { chain: *chain }),
-            Statement::PrepareTransaction(gid) => Some(Command::PrepareTransaction(gid.clone())),
+            Statement::TwoPhase(step) => Some(Command::TwoPhase(step.clone())),
             _ => None,
         }
     }

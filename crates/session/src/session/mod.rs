@@ -23,8 +23,6 @@ mod utility;
 pub use definition::adopt::adopt;
 pub use transaction::temporary::drop_leftovers;
 
-pub(crate) use self::transaction::prepared::adopt as adopt_prepared;
-
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -6,6 +6,7 @@ mod copy;
 mod json;
 mod made;
 mod maintain;
+mod routine;
 mod trigger;
 
 pub use absent::*;
@@ -14,13 +15,10 @@ pub use copy::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
+pub use routine::*;
 pub use trigger::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
-
-mod routine;
-
-pub use routine::*;
 
 /// A byte offset in the text.
 pub type Pos = u32;
@@ -699,10 +697,7 @@ pub enum Statement {
     Rollback {
         chain: bool,
     },
-    /// Its identifier.
-    PrepareTransaction(String),
-    CommitPrepared(String),
-    RollbackPrepared(String),
+    TwoPhase(crate::vocabulary::TwoPhase),
     Savepoint(String),
     RollbackTo(String),
     Release(String),

@@ -47,6 +47,26 @@ fn what_pgbench_sends() {
 }
 
 #[test]
+fn two_phases() {
+    for (sql, expected) in [
+        ("prepare transaction 'a'", "TwoPhase"),
+        ("commit prepared 'a'", "TwoPhase"),
+        ("rollback prepared 'a'", "TwoPhase"),
+        ("prepare transaction as select 1", "Prepare"),
+    ] {
+        assert_eq!(variant(sql), expected, "{sql}");
+    }
+    for sql in [
+        "prepare transaction a",
+        "commit prepared",
+        "abort prepared 'a'",
+        "end prepared 'a'",
+    ] {
+        assert!(parse(sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
 fn utility_statements() {
     let cases = [
         ("begin isolation level repeatable read, read only", "Begin"),
@@ -65,9 +85,6 @@ fn utility_statements() {
         ("show all", "Show"),
         ("show transaction isolation level", "Show"),
         ("reset all", "Reset"),
-        ("prepare transaction 'a'", "PrepareTransaction"),
-        ("commit prepared 'a'", "CommitPrepared"),
-        ("rollback prepared 'a'", "RollbackPrepared"),
         ("savepoint a", "Savepoint"),
         ("rollback to savepoint a", "RollbackTo"),
         ("rollback work to a", "RollbackTo"),

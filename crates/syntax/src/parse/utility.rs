@@ -7,8 +7,8 @@ use throng_types::{Result, SqlType};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::vocabulary::TableLock;
 use crate::vocabulary::{CursorOptions, Discard, FetchDirection, Isolation, TransactionModes};
+use crate::vocabulary::{TableLock, TwoPhase};
 
 impl Parser<'_> {
     pub(super) fn utility(&mut self, word: &str) -> Result<Statement> {
@@ -26,13 +26,15 @@ impl Parser<'_> {
             }
             "commit" | "end" => {
                 if word == "commit" && self.word("prepared") {
-                    return Ok(Statement::CommitPrepared(self.string()?));
+                    return Ok(Statement::TwoPhase(TwoPhase::Commit(self.string()?)));
                 }
                 Ok(Statement::Commit {
                     chain: self.chain()?,
                 })
             }
-            "rollback" if self.word("prepared") => Ok(Statement::RollbackPrepared(self.string()?)),
+            "rollback" if self.word("prepared") => {
+                Ok(Statement::TwoPhase(TwoPhase::Rollback(self.string()?)))
+            }
             "rollback" | "abort" => self.rollback(),
             "savepoint" => Ok(Statement::Savepoint(self.name()?)),
             "release" => {
@@ -403,7 +405,7 @@ impl Parser<'_> {
     fn prepare(&mut self) -> Result<Statement> {
         if self.is("transaction") && matches!(self.kind_at(1), Kind::Text(_)) {
             self.advance();
-            return Ok(Statement::PrepareTransaction(self.string()?));
+            return Ok(Statement::TwoPhase(TwoPhase::Prepare(self.string()?)));
         }
         let name = self.name()?;
         let types = match self.is_punct('(') {

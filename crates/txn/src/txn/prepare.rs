@@ -14,12 +14,12 @@ use super::{Action, Progress, Txn, WRITERS};
 use crate::active::{Form, IdPurpose};
 use crate::isolation::Isolation;
 use crate::lock::held::LockScope;
-use crate::prepared::{
-    Claimed, HOLDER, Held, PreparedInfo, PreparedRecord, PreparedTransactions, PreparedWork,
-};
 use crate::rowlock::LockedRow;
 use crate::session::{Core, Session, SessionEntry, SessionInfo};
 use crate::timer::now_micros;
+use crate::txn::prepared::{
+    Claimed, HOLDER, Held, PreparedInfo, PreparedRecord, PreparedTransactions, PreparedWork,
+};
 
 /// What a transaction is to be prepared as.
 pub struct PrepareRequest {

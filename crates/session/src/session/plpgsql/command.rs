@@ -194,20 +194,10 @@ impl Session {
         values: Vec<Datum>,
         client: &mut Gathered<'_>,
     ) -> Result<()> {
-        let of_transaction = || {
-            let message = "unsupported transaction command in PL/pgSQL";
-            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
-        };
+        refuse_of_transaction(&command)?;
         self.refuse_restricted(&command)?;
         match command {
             Command::Empty | Command::NothingTo(_) => Ok(()),
-            Command::Begin(_)
-            | Command::Commit { .. }
-            | Command::Rollback { .. }
-            | Command::PrepareTransaction(_)
-            | Command::Savepoint(_)
-            | Command::RollbackTo(_)
-            | Command::Release(_) => of_transaction(),
             Command::Set { name, value, local } => {
                 let scope = if local { Scope::Local } else { Scope::Session };
                 self.set_config(&name, value.as_deref(), scope)
@@ -282,11 +272,6 @@ impl Session {
                 called.map(|_| ())
             }
             Command::Do(block) => Box::pin(self.run_do_inside(&block)).await,
-            Command::FinishPrepared { commit, .. } => {
-                let what = if commit { "COMMIT" } else { "ROLLBACK" };
-                let message = format!("{what} PREPARED cannot be executed from a function");
-                Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message))
-            }
             Command::Vacuum { .. } => {
                 let message = "VACUUM cannot be executed from a function";
                 Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message))
@@ -313,5 +298,22 @@ impl Session {
             }
             _ => Err(inside("this command")),
         }
+    }
+}
+
+/// Where a transaction begins and ends is not for a body's commands to say.
+fn refuse_of_transaction(command: &Command) -> Result<()> {
+    match command {
+        Command::Begin(_)
+        | Command::Commit { .. }
+        | Command::Rollback { .. }
+        | Command::TwoPhase(_)
+        | Command::Savepoint(_)
+        | Command::RollbackTo(_)
+        | Command::Release(_) => {
+            let message = "unsupported transaction command in PL/pgSQL";
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        _ => Ok(()),
     }
 }

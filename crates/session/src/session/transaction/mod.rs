@@ -9,7 +9,7 @@
 
 pub(super) mod constraints;
 pub(super) mod notify;
-pub(crate) mod prepared;
+mod prepared;
 pub(super) mod temporary;
 
 use std::cell::{Cell, RefCell};
@@ -20,7 +20,7 @@ use throng_bind::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_catalog::{Catalog, Change, TableDef};
 use throng_plan::PlannedStatement;
 use throng_syntax::parse::ast::Statement;
-use throng_syntax::vocabulary::TableLock;
+use throng_syntax::vocabulary::{TableLock, TwoPhase};
 use throng_txn::{Isolation, Txn};
 use throng_types::dispose::dispose;
 use throng_types::error::{Severity, state};
@@ -171,7 +171,7 @@ impl Session {
         let ends = matches!(
             statement,
             Statement::Commit { .. }
-                | Statement::PrepareTransaction(_)
+                | Statement::TwoPhase(TwoPhase::Prepare(_))
                 | Statement::Rollback { .. }
                 | Statement::RollbackTo(_)
         );

@@ -1,43 +1,56 @@
 //! PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED.
-//!
-//! The log keeps with a prepared transaction the definitions that it has changed: its rows have
-//! them as well, but a start that finds it has no transaction to read those with.
 
 use std::sync::Arc;
 
-use throng_catalog::{Change, ObjectKind};
-use throng_txn::{LockTag, MAX_GID, PrepareRequest, PreparedInfo, TxnSystem};
+use throng_catalog::Change;
+use throng_exec::client::Client;
+use throng_syntax::vocabulary::TwoPhase;
+use throng_txn::{LockTag, MAX_GID, PrepareRequest, PreparedInfo};
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 use throng_values::settings::Id;
 
 use super::{Block, no_transaction};
-use crate::database::{Database, Own};
-use crate::engine::Engine;
-use crate::objects;
+use crate::database::Own;
 use crate::session::Session;
+use crate::{objects, prepared};
 
 impl Session {
-    /// PREPARE TRANSACTION. The tag, and a warning where there was nothing to prepare.
-    pub(in crate::session) async fn prepare_block(
+    /// A step of two-phase commit; its tag.
+    pub(in crate::session) async fn two_phase(
+        &mut self,
+        step: TwoPhase,
+        client: &mut dyn Client,
+    ) -> Result<&'static str> {
+        match step {
+            TwoPhase::Prepare(gid) => self.prepare_block(gid, client).await,
+            TwoPhase::Commit(gid) => self.finish_prepared(&gid, true).await,
+            TwoPhase::Rollback(gid) => self.finish_prepared(&gid, false).await,
+        }
+    }
+
+    /// PREPARE TRANSACTION. Its tag: where there is nothing to prepare it is a rollback.
+    async fn prepare_block(
         &mut self,
         gid: String,
-    ) -> Result<(&'static str, Option<Error>)> {
+        client: &mut dyn Client,
+    ) -> Result<&'static str> {
         match self.block {
             Block::Failed => {
                 self.rollback_block(false).await?;
-                Ok(("ROLLBACK", None))
+                Ok("ROLLBACK")
             }
             Block::None => {
                 self.commit().await?;
-                Ok(("ROLLBACK", Some(no_transaction())))
+                self.notices(vec![no_transaction()], client);
+                Ok("ROLLBACK")
             }
             Block::Open => {
                 if let Err(e) = self.prepare_open(gid).await {
                     self.rollback().await;
                     return Err(e);
                 }
-                Ok(("PREPARE TRANSACTION", None))
+                Ok("PREPARE TRANSACTION")
             }
         }
     }
@@ -64,7 +77,7 @@ impl Session {
             return Ok(());
         };
         let changes = transaction.changes.take();
-        let rest = encode(&changes);
+        let rest = prepared::encode(&changes);
         if !changes.is_empty() {
             let databases = (&*self.database, &**self.engine.databases.first());
             let store = &self.engine.store;
@@ -79,7 +92,9 @@ impl Session {
             let (engine, database) = (Arc::downgrade(&self.engine), self.database.clone());
             transaction.txn.on_commit(move |_| {
                 if let Some(engine) = engine.upgrade() {
-                    publish(&engine, &database, &changes, own);
+                    // The definitions were made by this server from the same text.
+                    let published = engine.databases.publish(&database, &changes, own);
+                    published.expect("a definition that was written can be read");
                 }
             });
         }
@@ -140,11 +155,7 @@ impl Session {
     }
 
     /// COMMIT PREPARED and ROLLBACK PREPARED.
-    pub(in crate::session) async fn finish_prepared(
-        &mut self,
-        gid: &str,
-        commit: bool,
-    ) -> Result<&'static str> {
+    async fn finish_prepared(&mut self, gid: &str, commit: bool) -> Result<&'static str> {
         let what = if commit {
             "COMMIT PREPARED"
         } else {
@@ -198,117 +209,5 @@ fn was_made_in(change: &Change, schema: Oid) -> bool {
     match change {
         Change::Put { json, .. } => json.contains(&format!("\"schema\":{},", schema.0)),
         Change::Delete { .. } => false,
-    }
-}
-
-fn publish(
-    engine: &Engine,
-    database: &Database,
-    changes: &[Change],
-    own: Option<Own<Arc<throng_catalog::Catalog>>>,
-) {
-    // The definitions were made by a server from the same text, and are locked.
-    engine
-        .databases
-        .publish(database, changes, own)
-        .expect("a definition that was written can be read");
-}
-
-/// Has prepared transactions that a start has found make their definitions everybody's when they
-/// are committed.
-///
-/// # Errors
-/// XX001 where the log does not say which these are.
-pub(crate) fn adopt(engine: &Arc<Engine>) -> Result<()> {
-    let sys: &Arc<TxnSystem> = &engine.sys;
-    let mut outcome = Ok(());
-    sys.each_prepared(|info, txn| {
-        let (Some(changes), Some(database)) =
-            (decode(&info.rest), engine.databases.by_oid(info.database))
-        else {
-            let message = format!("prepared transaction \"{}\" is damaged", info.gid);
-            outcome = Err(Error::corrupted(message));
-            return;
-        };
-        if changes.is_empty() {
-            return;
-        }
-        let engine = Arc::downgrade(engine);
-        txn.on_commit(move |_| {
-            if let Some(engine) = engine.upgrade() {
-                publish(&engine, &database, &changes, None);
-            }
-        });
-    });
-    outcome
-}
-
-fn encode(changes: &[Change]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut put = |bytes: &[u8]| {
-        out.extend((bytes.len() as u32).to_le_bytes());
-        out.extend(bytes);
-    };
-    for change in changes {
-        let (kind, json) = match change {
-            Change::Put { kind, json, .. } => (kind.tag(), json.as_str()),
-            Change::Delete { .. } => ("", ""),
-        };
-        put(&change.oid().0.to_le_bytes());
-        put(&[u8::from(change.is_shared())]);
-        put(kind.as_bytes());
-        put(json.as_bytes());
-    }
-    out
-}
-
-fn decode(mut bytes: &[u8]) -> Option<Vec<Change>> {
-    let mut changes = Vec::new();
-    while !bytes.is_empty() {
-        let mut next = || {
-            let (len, rest) = bytes.split_first_chunk::<4>()?;
-            let (field, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-            bytes = rest;
-            Some(field)
-        };
-        let oid = Oid(u32::from_le_bytes(next()?.try_into().ok()?));
-        let shared = next()? == [1];
-        let kind = std::str::from_utf8(next()?).ok()?;
-        let json = std::str::from_utf8(next()?).ok()?.to_owned();
-        changes.push(match kind {
-            "" => Change::Delete { oid, shared },
-            kind => Change::Put {
-                oid,
-                kind: ObjectKind::from_tag(kind)?,
-                json,
-                shared,
-            },
-        });
-    }
-    Some(changes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changes_survive_the_log() {
-        let changes = vec![
-            Change::Put {
-                oid: Oid(70_000),
-                kind: ObjectKind::Table,
-                json: "{\"é\":1}".to_owned(),
-                shared: false,
-            },
-            Change::Delete {
-                oid: Oid(3),
-                shared: true,
-            },
-        ];
-        let bytes = encode(&changes);
-        assert_eq!(decode(&bytes).as_ref(), Some(&changes));
-        assert_eq!(decode(&bytes[..bytes.len() - 1]), None);
-        assert_eq!(decode(&[]), Some(Vec::new()));
     }
 }

@@ -78,12 +78,7 @@ impl Session {
                 self.notices(warning.into_iter().collect(), client);
                 "ROLLBACK"
             }
-            Command::PrepareTransaction(gid) => {
-                let (tag, warning) = self.prepare_block(gid).await?;
-                self.notices(warning.into_iter().collect(), client);
-                tag
-            }
-            Command::FinishPrepared { gid, commit } => self.finish_prepared(&gid, commit).await?,
+            Command::TwoPhase(step) => self.two_phase(step, client).await?,
             Command::Savepoint(name) => {
                 self.savepoint(name)?;
                 "SAVEPOINT"
@@ -92,10 +87,7 @@ impl Session {
                 self.rollback_to_savepoint(&name).await?;
                 "ROLLBACK"
             }
-            Command::Release(name) => {
-                self.release_savepoint(&name)?;
-                "RELEASE"
-            }
+            Command::Release(name) => self.release_savepoint(&name).map(|()| "RELEASE")?,
             Command::SetTransaction { modes, session } => {
                 self.set_modes(modes, session, client)?;
                 "SET"

@@ -1,9 +1,9 @@
 //! Two-phase commit: transactions that are done with their work and wait to be told how they end.
 //!
 //! ```text
-//!   Txn::prepare ── what it holds goes to a session of its own ──► Prepare record ──► on disk: answered
-//!                                                                      │ log_again, by each checkpoint
-//!   finish ── claim: nobody else ends it ── Commit or Abort record, and off the list ──► as any end
+//!   Txn::prepare ─ what it holds goes to a session of its own ─► Prepare record ─► on disk
+//!                                                                  │ again by each checkpoint
+//!   its end ─ claim: nobody else ends it ─► Commit or Abort record, and off the list
 //! ```
 //!
 //! A prepared transaction is a [`Txn`] like another, whose session nobody talks to: that one holds
