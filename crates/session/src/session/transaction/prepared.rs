@@ -137,8 +137,11 @@ impl Session {
         let Some(schema) = self.temporary.schema(&catalog) else {
             return Ok(false);
         };
+        // Those that it has dropped are others' to see still.
+        let published = self.published.borrow().clone();
         let is_own = |oid: Oid| {
-            let relation = catalog.relation(oid);
+            let mut relation = [&catalog, &published].into_iter();
+            let relation = relation.find_map(|catalog| catalog.relation(oid));
             relation.is_some_and(|relation| relation.schema() == schema)
         };
         let transaction = self.transaction()?;
