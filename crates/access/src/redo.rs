@@ -32,6 +32,7 @@ pub fn apply(pool: &Pool, end: Lsn, record: &Record<'_>) -> Result<()> {
         | Record::Timeline { .. }
         | Record::Filler
         | Record::Abort { .. }
+        | Record::Prepare { .. }
         | Record::NextIds(_)
         | Record::Checkpoint(_) => Ok(()),
     }

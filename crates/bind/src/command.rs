@@ -29,7 +29,7 @@ use throng_catalog::{
     ViewDef, ViewDefault,
 };
 use throng_syntax::parse::ast;
-use throng_syntax::vocabulary::{SettingsOf, TableLock};
+use throng_syntax::vocabulary::{SettingsOf, TableLock, TwoPhase};
 use throng_values::func::Volatility;
 
 /// A statement after binding, with what the client should be told although nothing is wrong
@@ -766,6 +766,7 @@ pub enum Command {
     Rollback {
         chain: bool,
     },
+    TwoPhase(TwoPhase),
     Savepoint(String),
     RollbackTo(String),
     Release(String),

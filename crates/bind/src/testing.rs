@@ -123,6 +123,9 @@ impl DdlHost for Ids {
     fn opens(&self, secret: &str, password: &str) -> Option<bool> {
         Some(secret.strip_prefix("verifier of ")? == password)
     }
+    fn is_being_named(&self, _: Oid, _: &str) -> bool {
+        false
+    }
     fn search_path(&self) -> &[Oid] {
         &PATH
     }

@@ -15,7 +15,7 @@
 //! A [`Wait`] that is dropped early costs nothing and loses nothing: the read goes on and its page
 //! is then like any other.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -37,6 +37,8 @@ pub(crate) const PAGE_READER: &str = "page-reader";
 pub enum Interrupt {
     /// Wait for this, then call again.
     Wait(Wait),
+    /// Much was done: let others have the core for a moment, then call again.
+    Yield,
     /// Tell the client.
     Error(Error),
 }
@@ -266,8 +268,24 @@ pub async fn retry<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
             Ok(value) => return Ok(value),
             Err(Interrupt::Error(error)) => return Err(error),
             Err(Interrupt::Wait(wait)) => patience.wait(wait).await?,
+            Err(Interrupt::Yield) => give_way().await,
         }
     }
+}
+
+/// Lets the other tasks of this thread run once. Where sessions take turns, their line is the
+/// better way.
+async fn give_way() {
+    let mut given = false;
+    poll_fn(|context| {
+        if given {
+            return Poll::Ready(());
+        }
+        given = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// As [`retry`], blocking this thread.
@@ -281,6 +299,7 @@ pub fn retry_blocking<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
             Ok(value) => return Ok(value),
             Err(Interrupt::Error(error)) => return Err(error),
             Err(Interrupt::Wait(wait)) => patience.block(wait)?,
+            Err(Interrupt::Yield) => {}
         }
     }
 }

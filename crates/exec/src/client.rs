@@ -70,6 +70,11 @@ pub trait Client {
     /// Fails only where a value cannot be sent in the asked format. `ctx` has the settings that
     /// shape text output.
     fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()>;
+    /// The columns that a row of this shape is written by at once; none from a client that keeps
+    /// rows.
+    fn written_by<'a>(&'a self, _shape: &'a RowShape) -> Option<&'a RowShape> {
+        None
+    }
     fn command_complete(&mut self, tag: &str);
     /// Takes back the tag that was told last, if it has not left, for what is to come before it.
     fn take_tag(&mut self) -> Option<Vec<u8>> {

@@ -7,8 +7,9 @@ use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
-use crate::client::{Client, RowShape, Turns};
+use crate::client::{RowShape, Turns};
 use crate::copy::Records;
+use crate::outgoing;
 use crate::run::build::Execution;
 use crate::run::context::{Env, too_much_kept};
 use crate::run::hashed::row_bytes;
@@ -100,6 +101,7 @@ pub async fn wait(stop: Suspension, env: Env<'_>, patience: &mut Patience) -> Re
     match stop {
         Suspension::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
         Suspension::Yield => {
+            env.cancel.check()?;
             crate::turns::next_turn().await;
             Ok(())
         }
@@ -183,8 +185,7 @@ impl Returning<'_> {
         match self {
             Returning::Client { client, shape } => {
                 if let Some(shape) = shape {
-                    let row = |client: &mut dyn Client| client.row(row, shape, &env.eval);
-                    client.with(row).transpose()?;
+                    outgoing::give(client, row, shape, env).await?;
                 }
                 client.drain().await?;
             }

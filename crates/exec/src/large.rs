@@ -6,16 +6,22 @@
 use std::sync::Arc;
 
 use throng_access::heap::large::{LargeRead, LargeRef, LargeWrite};
-use throng_access::{Heap, TxContext};
-use throng_buffer::{Try, retry};
+use throng_access::{Heap, TxContext as _};
+use throng_buffer::{Interrupt, Try};
+use throng_txn::Txn;
 use throng_types::row::{Phys, REFERENCE_LEN, RowLayout, encode_row};
-use throng_types::{Datum, Error, Result, shared};
+use throng_types::shared::{self, UncheckedText};
+use throng_types::{Datum, Error, Result, Text};
+
+use crate::turns::retry;
 
 /// The longest row a page takes; a longer one gives up values. Each value outside takes whole
 /// pages, so none is moved early.
 pub const LONGEST_ROW: usize = 8128;
 /// Values shorter than this stay: a reference would save little.
 const SHORTEST_MOVED: usize = 4 * REFERENCE_LEN;
+/// Bytes of a text that are looked at between two turns.
+const STRETCH: usize = 512 << 10;
 
 /// How far the fetching of a row's large values has come.
 #[derive(Default)]
@@ -25,6 +31,8 @@ pub struct Fetch {
     progress: LargeRead,
     /// As long as the value, and nobody else's yet.
     bytes: Option<Arc<[u8]>>,
+    /// The value, once it is here, if it is a text.
+    text: Option<UncheckedText>,
 }
 
 /// Replaces references by their values. Columns fetched before a wait are not fetched again.
@@ -48,27 +56,44 @@ pub fn fetch_value(heap: &Heap, phys: Phys, value: &mut Datum, fetch: &mut Fetch
             ..Fetch::default()
         };
     }
-    let into = fetch.bytes.as_mut().and_then(Arc::get_mut);
-    let into = into.ok_or_else(|| Error::internal("a value that is shared before it is read"))?;
-    heap.read_large(&reference, &mut fetch.progress, into)?;
-    *value = RowLayout::value(phys, fetch.bytes.take().unwrap_or_default())?;
+    if fetch.text.is_none() {
+        let into = fetch.bytes.as_mut().and_then(Arc::get_mut);
+        let into =
+            into.ok_or_else(|| Error::internal("a value that is shared before it is read"))?;
+        heap.read_large(&reference, &mut fetch.progress, into)?;
+    }
+    *value = match phys {
+        Phys::Text => Datum::Text(fetched_text(fetch)?),
+        Phys::Json => Datum::Json(fetched_text(fetch)?),
+        _ => RowLayout::value(phys, fetch.bytes.take().unwrap_or_default())?,
+    };
     *fetch = Fetch::default();
     Ok(())
 }
 
+/// The bytes that were fetched, as the text they are.
+fn fetched_text(fetch: &mut Fetch) -> Try<Text> {
+    let bytes = &mut fetch.bytes;
+    let text = fetch
+        .text
+        .get_or_insert_with(|| UncheckedText::new(bytes.take().unwrap_or_default()));
+    match text.check(STRETCH) {
+        Ok(true) => {}
+        Ok(false) => return Err(Interrupt::Yield),
+        Err(_) => return Err(Error::corrupted("a stored row is damaged").into()),
+    }
+    let text = fetch.text.take().map(UncheckedText::into_text);
+    Ok(text.unwrap_or_default())
+}
+
 /// The row's bytes, its largest values stored elsewhere if it would be too long.
-pub async fn encode(
-    heap: &Heap,
-    ctx: &dyn TxContext,
-    layout: &RowLayout,
-    row: &[Datum],
-) -> Result<Vec<u8>> {
+pub async fn encode(heap: &Heap, txn: &Txn, layout: &RowLayout, row: &[Datum]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if row.iter().any(|value| stored_bytes(value).is_some()) {
         let mut row = row.to_vec();
         for value in &mut row {
             if let Some(stored) = stored_bytes(value) {
-                *value = Datum::External(store(heap, ctx, stored).await?);
+                *value = Datum::External(store(heap, txn, stored).await?);
             }
         }
         encode_row(layout, &row, &mut bytes)?;
@@ -83,7 +108,7 @@ pub async fn encode(
         let Some((column, at)) = longest.filter(|(_, at)| at.len() >= SHORTEST_MOVED) else {
             break;
         };
-        let reference = store(heap, ctx, &bytes[at]).await?;
+        let reference = store(heap, txn, &bytes[at]).await?;
         bytes = layout.externalize(&bytes, &[(column, reference)])?;
     }
     Ok(bytes)
@@ -103,9 +128,10 @@ fn stored_bytes(value: &Datum) -> Option<&[u8]> {
     (bytes.len() > LONGEST_ROW).then_some(bytes)
 }
 
-async fn store(heap: &Heap, ctx: &dyn TxContext, value: &[u8]) -> Result<[u8; REFERENCE_LEN]> {
+async fn store(heap: &Heap, txn: &Txn, value: &[u8]) -> Result<[u8; REFERENCE_LEN]> {
     let mut progress = LargeWrite::default();
-    ctx.xid();
-    let reference = retry(|| heap.store_large(ctx, value, &mut progress)).await?;
+    txn.xid();
+    let cancel = txn.session().cancel_flag();
+    let reference = retry(Some(cancel), || heap.store_large(txn, value, &mut progress)).await?;
     Ok(reference.to_bytes())
 }

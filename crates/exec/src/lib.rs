@@ -14,6 +14,7 @@ pub mod copy;
 pub mod drive;
 pub mod large;
 pub mod offload;
+pub mod outgoing;
 pub mod placement;
 pub mod rows;
 pub mod run;

@@ -5,7 +5,6 @@ use throng_buffer::{Ring, retry};
 use throng_txn::rows::RowRef;
 use throng_types::{BlockNo, Datum, Result, Tid};
 
-use crate::large;
 use crate::run::Row;
 use crate::table::Table;
 
@@ -51,8 +50,7 @@ impl<'a> PageRows<'a> {
         for i in 0..self.batch.len() {
             let mut row: Vec<Datum> = Vec::with_capacity(columns);
             self.table.decode(self.batch.row(i), columns, &mut row)?;
-            let mut fetch = large::Fetch::default();
-            retry(|| self.table.fetch_external(&mut row, &mut fetch)).await?;
+            self.table.read_external(&mut row).await?;
             out.push((
                 RowRef {
                     tid: self.batch.tid(i),

@@ -177,6 +177,15 @@ impl Table {
         large::fetch(&self.heap, &self.layout, row, fetch)
     }
 
+    /// The same, waiting for the values' pages, and for turns beside long ones.
+    ///
+    /// # Errors
+    /// XX001 where a value is not there.
+    pub async fn read_external(&self, row: &mut [Datum]) -> Result<()> {
+        let mut fetch = large::Fetch::default();
+        crate::turns::retry(None, || self.fetch_external(row, &mut fetch)).await
+    }
+
     pub fn column_type(&self, at: usize) -> SqlType {
         self.def.columns[at].ty
     }

@@ -29,6 +29,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use throng_buffer::{Interrupt, Patience, Try};
+use throng_txn::CancelFlag;
+use throng_types::Result;
 use tokio::task::Id;
 
 /// How much longer than the last slice the others run before the next one.
@@ -195,6 +198,29 @@ pub async fn next_turn() {
     match tokio::task::try_id() {
         Some(task) if with_line(|_| ()).is_some() => Turn { task, number: None }.await,
         _ => tokio::task::yield_now().await,
+    }
+}
+
+/// Calls `attempt` until it succeeds or fails, waiting for what it lacks, and for this statement's
+/// turn where it has done much. Between turns a cancel is noticed, if one is looked for.
+///
+/// # Errors
+/// What `attempt`, or a wait, failed with, and what the cancel says.
+pub async fn retry<T>(
+    cancel: Option<&CancelFlag>,
+    mut attempt: impl FnMut() -> Try<T>,
+) -> Result<T> {
+    let mut patience = Patience::default();
+    loop {
+        match attempt() {
+            Ok(value) => return Ok(value),
+            Err(Interrupt::Error(error)) => return Err(error),
+            Err(Interrupt::Wait(wait)) => patience.wait(wait).await?,
+            Err(Interrupt::Yield) => {
+                cancel.map_or(Ok(()), CancelFlag::check)?;
+                next_turn().await;
+            }
+        }
     }
 }
 

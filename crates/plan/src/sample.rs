@@ -32,17 +32,41 @@ pub enum Sampled {
 
 impl From<Datum> for Sampled {
     fn from(value: Datum) -> Sampled {
-        let wide = match &value {
-            Datum::Null => return Sampled::Null,
-            Datum::Text(text) | Datum::Json(text) => text.len(),
-            Datum::Bytea(bytes) => bytes.len(),
-            _ => 0,
-        };
-        match wide > WIDE {
-            true => Sampled::Wide(wide as u32),
-            false => Sampled::Value(value),
+        match value {
+            Datum::Null => Sampled::Null,
+            value => match varying_bytes(&value, NESTED) {
+                wide if wide > WIDE => Sampled::Wide(wide as u32),
+                _ => Sampled::Value(value),
+            },
         }
     }
+}
+
+/// Records and arrays inside each other that are looked into; deeper ones are taken for wide.
+const NESTED: u32 = 8;
+
+/// About how many bytes a value of varying length takes; not counted far beyond what is wide.
+fn varying_bytes(value: &Datum, levels: u32) -> usize {
+    const ENOUGH: usize = 64 * WIDE;
+    /// What an item takes beside its own bytes.
+    const ITEM: usize = 4;
+    let items = match value {
+        Datum::Text(text) | Datum::Json(text) => return text.len(),
+        Datum::Bytea(bytes) => return bytes.len(),
+        Datum::Jsonb(json) => return json.as_bytes().len(),
+        Datum::Numeric(number) => return number.bytes(),
+        Datum::Array(array) => &array.items[..],
+        Datum::Record(record) => &record.values[..],
+        _ => return 0,
+    };
+    let mut bytes = 0;
+    for item in items {
+        if levels == 0 || bytes > ENOUGH {
+            return bytes.max(WIDE + 1);
+        }
+        bytes += ITEM + varying_bytes(item, levels - 1);
+    }
+    bytes
 }
 
 /// Chooses `wanted` of `blocks` blocks, in order, all choices as likely (Knuth's algorithm S, TAOCP
@@ -355,6 +379,8 @@ fn width(value: &Datum, ty: Oid) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use throng_types::Array;
+
     use super::*;
 
     /// A sequence that looks random enough: Knuth's linear congruential generator.
@@ -384,6 +410,20 @@ mod tests {
             half.distinct > 500.0 && half.distinct < 25_000.0,
             "{half:?}"
         );
+    }
+
+    #[test]
+    fn wide_values_of_any_type_are_counted_only() {
+        let number = |digits: usize| Datum::Numeric("7".repeat(digits).parse().expect("a number"));
+        let array =
+            |items: usize| Datum::array(Array::from_items(oid::INT4, vec![Datum::Int4(1); items]));
+        let is_wide = |value: Datum| matches!(Sampled::from(value), Sampled::Wide(_));
+        assert!(!is_wide(number(100)) && is_wide(number(5_000)));
+        assert!(!is_wide(array(100)) && is_wide(array(1_000)));
+        assert!(
+            !is_wide(Datum::from("x".repeat(WIDE))) && is_wide(Datum::from("x".repeat(WIDE + 1)))
+        );
+        assert!(!is_wide(Datum::Int4(1)));
     }
 
     #[test]

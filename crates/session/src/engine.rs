@@ -31,6 +31,7 @@ use crate::database::{Database, Databases};
 use crate::locks::Reporter;
 use crate::maintenance::Maintenance;
 use crate::objects;
+use crate::prepared;
 use crate::senders::WalSenders;
 use crate::session::now;
 use throng_exec::analytics::Analytics;
@@ -298,6 +299,14 @@ impl Engine {
             data: path,
             senders: WalSenders::default(),
         });
+        let weak = Arc::downgrade(&engine);
+        prepared::adopt(&engine.sys, &engine.databases, move |database, changes| {
+            if let Some(engine) = weak.upgrade() {
+                // A server has made them from the same text.
+                let published = engine.databases.publish(database, changes, None);
+                published.expect("a definition that was written can be read");
+            }
+        })?;
         engine
             .sys
             .set_lock_reporter(Box::new(Reporter(Arc::downgrade(&engine))));

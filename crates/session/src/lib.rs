@@ -18,6 +18,7 @@ mod locks;
 mod maintenance;
 pub mod notify;
 mod objects;
+mod prepared;
 pub mod replication;
 pub mod senders;
 mod session;

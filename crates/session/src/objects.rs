@@ -11,14 +11,14 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
-use throng_access::{Heap, RowLockMode, TupleBatch, TxContext};
+use throng_access::{Heap, RowLockMode, TupleBatch, TupleHeader, TxContext, Visibility, XidStatus};
 use throng_buffer::{Ring, retry, retry_blocking};
 use throng_catalog::{Catalog, Change, Object, ObjectKind, builtin};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
 use throng_types::error::state;
 use throng_types::row::{Phys, RowLayout};
-use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
+use throng_types::{Datum, Error, FileId, Oid, Result, Tid, Xid};
 
 use crate::database::Database;
 use throng_exec::large;
@@ -194,7 +194,41 @@ pub fn load(sys: &TxnSystem, store: &Store, file: FileId) -> Result<Loaded> {
     }
     drop(snapshot);
     txn.abort();
+    note_prepared(sys, store, &heap, &places)?;
     Ok((places, objects))
+}
+
+/// Notes where rows of prepared transactions are, which are seen once these are committed.
+fn note_prepared(sys: &TxnSystem, store: &Store, heap: &Heap, places: &Places) -> Result<()> {
+    if sys.prepared().is_empty() {
+        return Ok(());
+    }
+    let made_now = MadeNow(sys);
+    let blocks = retry_blocking(|| heap.blocks())?;
+    let mut ring = Ring::for_scan(&store.pool, blocks);
+    for block in 0..blocks {
+        let mut batch = TupleBatch::new();
+        retry_blocking(|| {
+            batch.clear();
+            heap.scan_page(block, &made_now, &mut ring, &mut batch)
+        })?;
+        for i in 0..batch.len() {
+            let object = read(heap, batch.row(i))?;
+            places.note(object.oid(), batch.root(i));
+        }
+    }
+    Ok(())
+}
+
+/// Sees what transactions under way have made and have not taken back: at a start, those are the
+/// prepared ones.
+struct MadeNow<'a>(&'a TxnSystem);
+
+impl Visibility for MadeNow<'_> {
+    fn visible(&self, header: &TupleHeader) -> bool {
+        let is_under_way = |xid| self.0.status(xid) == XidStatus::InProgress;
+        is_under_way(header.xmin) && (header.xmax == Xid::NONE || !is_under_way(header.xmax))
+    }
 }
 
 fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {

@@ -26,6 +26,7 @@ use throng_wal::{CheckpointRecord, RecordBuilder};
 
 use crate::control::{Control, StartRequirements};
 use crate::session::Core;
+use crate::txn::prepared::PreparedTransactions;
 use crate::xact::XactFiles;
 
 /// How often a spread checkpoint looks whether it is ahead of its schedule.
@@ -36,6 +37,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Makes checkpoints, one at a time.
 pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
+    prepared: Arc<PreparedTransactions>,
     parker: Parker,
     stop: AtomicBool,
     /// Somebody waits: write as fast as can be.
@@ -66,9 +68,15 @@ struct CheckpointState {
 }
 
 impl Checkpointer {
-    pub(crate) fn new(disk: Arc<dyn Disk>, control: Control, xact: XactFiles) -> Checkpointer {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        control: Control,
+        xact: XactFiles,
+        prepared: Arc<PreparedTransactions>,
+    ) -> Checkpointer {
         Checkpointer {
             disk,
+            prepared,
             parker: Parker::new(),
             stop: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
@@ -169,6 +177,7 @@ impl Checkpointer {
 
         // 4. How transactions stand: those that committed since are among them, so their records go
         //    to disk first.
+        self.prepared.log_again(core);
         let status = state.xact.collect(&core.status, core.ids.next_xid());
         let mut record = RecordBuilder::new();
         let identifier = state.control.identifier;

@@ -69,4 +69,6 @@ pub use synchronous::{
 };
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use timer::now_micros;
+pub use txn::prepare::PrepareRequest;
+pub use txn::prepared::{Claimed, MAX_GID, PreparedInfo};
 pub use txn::{Txn, writers_here};

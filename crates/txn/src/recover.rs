@@ -4,7 +4,7 @@
 //! There is no undo: what a transaction without a commit record wrote is never seen, because its
 //! status is aborted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -25,8 +25,9 @@ use crate::control::{Control, StartRequirements, missing};
 use crate::pieces;
 use crate::session::{Core, TxnConfig};
 use crate::slots::ReplicationSlots;
-use crate::status::StatusBuilder;
+use crate::status::{SEGMENT, StatusBuilder};
 use crate::timer::now_micros;
+use crate::txn::prepared::PreparedRecord;
 use crate::xact::XactFiles;
 
 /// What a start found and did.
@@ -55,6 +56,7 @@ pub(crate) struct Recovered {
     pub(crate) control: Control,
     pub(crate) xact: XactFiles,
     pub(crate) report: RecoveryReport,
+    pub(crate) prepared: BTreeMap<Xid, PreparedRecord>,
     /// Something was redone: a checkpoint is due before anybody comes.
     pub(crate) redone: bool,
 }
@@ -101,7 +103,14 @@ pub(crate) fn run(
         .first_touched()
         .into_iter()
         .for_each(|segment| xact.touched(segment));
-    let (status, first_xid) = found.status.finish(found.next.xid);
+    //    But for the prepared ones, which go on.
+    let running = found.running();
+    let prepared = found.prepared;
+    for (xid, _) in &running {
+        xact.touched(xid.0 / SEGMENT);
+    }
+    let (status, first_xid) = found.status.finish_beside(found.next.xid, &running);
+    let running: Vec<Xid> = running.into_iter().map(|(xid, _)| xid).collect();
     let next = NextIds {
         xid: first_xid,
         ..found.next
@@ -109,7 +118,8 @@ pub(crate) fn run(
     report.elapsed = began.elapsed();
     let slots = ReplicationSlots::open(disk, &wal)?;
     Ok(Recovered {
-        core: Core::new(config, status, next, wal, pool, slots),
+        core: Core::new(config, status, next, &running, wal, pool, slots),
+        prepared,
         control,
         xact,
         report,
@@ -284,6 +294,8 @@ pub(crate) struct Found {
     /// Files by the transaction that made them.
     pub(crate) files_made: HashMap<FileId, Xid>,
     pub(crate) files_gone: HashSet<FileId>,
+    /// Transactions that are prepared, as far as the log has been read.
+    pub(crate) prepared: BTreeMap<Xid, PreparedRecord>,
     /// Files that were made after the redo point: redo makes them again.
     remade: HashSet<FileId>,
     /// Files that were cut after the redo point, and to how many blocks at least.
@@ -305,6 +317,7 @@ impl Found {
                 .map(|&(xid, file)| (file, xid))
                 .collect(),
             files_gone: control.doomed.iter().copied().collect(),
+            prepared: BTreeMap::new(),
             remade: HashSet::new(),
             truncated: HashMap::new(),
             has_pages: false,
@@ -400,10 +413,30 @@ impl Found {
                     self.used(xid);
                     self.status.commit(xid);
                 }
+                self.prepared.remove(xid);
                 self.files_gone.extend(dropped);
             }
             Record::Abort { xid, subxids, .. } => {
+                self.prepared.remove(xid);
                 subxids.iter().chain([xid]).for_each(|&xid| self.used(xid))
+            }
+            Record::Prepare {
+                xid,
+                subxids,
+                dropped,
+                made,
+                state,
+            } => {
+                subxids.iter().chain([xid]).for_each(|&xid| self.used(xid));
+                let files = made.iter().map(|file| (*file, *xid));
+                self.files_made.extend(files);
+                let prepared = PreparedRecord {
+                    subxids: subxids.clone(),
+                    dropped: dropped.clone(),
+                    made: made.clone(),
+                    state: state.to_vec(),
+                };
+                self.prepared.insert(*xid, prepared);
             }
             Record::FileCreate { xid, file } => {
                 self.used(*xid);
@@ -430,6 +463,15 @@ impl Found {
         }
     }
 
+    /// The ids of prepared transactions, each with its top one.
+    fn running(&self) -> Vec<(Xid, Xid)> {
+        let of = |(top, record): (&Xid, &PreparedRecord)| {
+            let ids = record.subxids.iter().copied().chain([*top]);
+            ids.map(|xid| (xid, *top)).collect::<Vec<_>>()
+        };
+        self.prepared.iter().flat_map(of).collect()
+    }
+
     fn used(&mut self, xid: Xid) {
         self.next.xid = self.next.xid.max(Xid(xid.0 + 1));
     }
@@ -442,7 +484,7 @@ impl Found {
 
     /// Whether the file need not be there: redo makes it, or it goes.
     fn is_remade(&self, file: FileId) -> bool {
-        let orphan = |xid: &Xid| !self.status.committed(*xid);
+        let orphan = |xid: &Xid| !self.status.committed(*xid) && !self.prepared.contains_key(xid);
         self.remade.contains(&file)
             || self.files_gone.contains(&file)
             || self.files_made.get(&file).is_some_and(orphan)
@@ -453,7 +495,7 @@ impl Found {
         let orphans = self
             .files_made
             .iter()
-            .filter(|(_, xid)| !self.status.committed(**xid))
+            .filter(|(_, xid)| !self.status.committed(**xid) && !self.prepared.contains_key(xid))
             .map(|(&file, _)| file);
         self.files_gone.iter().copied().chain(orphans).collect()
     }

@@ -31,6 +31,16 @@ struct Row {
     tid: Tid,
 }
 
+/// A row that a transaction has locked, for the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LockedRow {
+    pub(crate) xid: Xid,
+    pub(crate) file: FileId,
+    pub(crate) tid: Tid,
+    /// A bit for each mode.
+    pub(crate) modes: u8,
+}
+
 /// One transaction's locks on one row: a bit for each mode.
 #[derive(Clone, Copy)]
 struct Holder {
@@ -187,6 +197,40 @@ impl RowLocks {
                 drop(rows_of);
                 self.remove(row, holder.xid);
             }
+        }
+    }
+
+    /// All of a transaction's locks, copies included.
+    pub(crate) fn of(&self, xid: Xid) -> Vec<LockedRow> {
+        let rows = self.rows_of(xid).lock().get(&xid).cloned();
+        let locked = |row: Row| {
+            let rows = self.partition(row).rows.lock();
+            let holder = rows.get(&row)?.iter().find(|h| h.xid == xid)?;
+            Some(LockedRow {
+                xid,
+                file: row.file,
+                tid: row.tid,
+                modes: holder.modes,
+            })
+        };
+        rows.into_iter().flatten().filter_map(locked).collect()
+    }
+
+    /// Puts a lock back that the log has told of, before anybody else comes.
+    pub(crate) fn restore(&self, lock: LockedRow) {
+        let row = Row {
+            file: lock.file,
+            tid: lock.tid,
+        };
+        let (xid, modes) = (lock.xid, lock.modes);
+        let partition = self.partition(row);
+        if add(
+            partition,
+            &mut partition.rows.lock(),
+            row,
+            Holder { xid, modes },
+        ) {
+            self.rows_of(xid).lock().entry(xid).or_default().push(row);
         }
     }
 

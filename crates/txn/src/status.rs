@@ -245,6 +245,12 @@ impl StatusLog {
         csn
     }
 
+    /// It committed before the server started.
+    fn found_committed(&self, xid: Xid) {
+        let word = CSN_OLD.0 << TAG_BITS | COMMITTED;
+        self.word(xid).store(word, Ordering::Release);
+    }
+
     /// SeqCst, so that a waiter either sees it or is seen by the one who ends (see
     /// [`crate::lock::xid`]).
     pub(crate) fn abort(&self, xid: Xid) {
@@ -488,7 +494,13 @@ impl StatusBuilder {
 
     /// Every xid below `next` that has not committed is aborted. Answers the log and the first xid
     /// to give out: the next segment's first, so that old and new never share one.
-    pub(crate) fn finish(mut self, next: Xid) -> (StatusLog, Xid) {
+    pub(crate) fn finish(self, next: Xid) -> (StatusLog, Xid) {
+        self.finish_beside(next, &[])
+    }
+
+    /// The same, where some go on, each as part of its top transaction: themselves, or those whose
+    /// subtransactions they are.
+    pub(crate) fn finish_beside(mut self, next: Xid, running: &[(Xid, Xid)]) -> (StatusLog, Xid) {
         for (n, bits) in std::mem::take(&mut self.touched) {
             self.saved.insert(n, OldSegment::from_bits(&bits));
         }
@@ -498,12 +510,29 @@ impl StatusBuilder {
         } else {
             next.0.div_ceil(SEGMENT).max(last)
         };
-        let saved = &mut self.saved;
-        let log = StatusLog::new((0..segments).map(|n| {
-            saved
-                .remove(&n)
-                .unwrap_or(OldSegment::from_bits(&[0; WORDS]))
-        }));
+        // Segments from the first of those on are not old yet.
+        let recent = running.iter().map(|(xid, _)| xid.0 / SEGMENT).min();
+        let recent = recent.map_or(segments, |first| first.min(segments));
+        let mut saved = std::mem::take(&mut self.saved);
+        let mut of = |n| {
+            let segment = saved.remove(&n);
+            segment.unwrap_or(OldSegment::from_bits(&[0; WORDS]))
+        };
+        let log = StatusLog::new((0..recent).map(&mut of));
+        let running: std::collections::HashMap<Xid, Xid> = running.iter().copied().collect();
+        for n in recent..segments {
+            let segment = of(n);
+            for offset in 0..SEGMENT {
+                let xid = Xid(n * SEGMENT + offset);
+                log.begin(xid);
+                match running.get(&xid) {
+                    Some(top) if *top != xid => log.set_sub(xid, *top),
+                    Some(_) => {}
+                    None if segment.committed(offset as usize) => log.found_committed(xid),
+                    None => log.abort(xid),
+                }
+            }
+        }
         (log, Xid((segments * SEGMENT).max(Xid::FIRST.0)))
     }
 }

@@ -1,6 +1,6 @@
 //! The transaction system of one data directory: opening, sessions, background threads, stopping.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use throng_sync::atomic::Ordering;
@@ -28,6 +28,9 @@ use crate::slots::ReplicationSlots;
 use crate::ssi::ReadLock;
 use crate::status::Standing;
 use crate::synchronous::SynchronousReplication;
+use crate::txn::Txn;
+use crate::txn::prepare::{self, PrepareRequest};
+use crate::txn::prepared::{self, Claimed, HOLDER, PreparedInfo, PreparedTransactions};
 
 /// How often the horizon moves while transactions commit.
 const TICK: Duration = Duration::from_millis(5);
@@ -54,6 +57,7 @@ pub struct OpenConfig {
 pub struct TxnSystem {
     core: Arc<Core>,
     checkpointer: Arc<Checkpointer>,
+    prepared: Arc<PreparedTransactions>,
     archiver: Option<Arc<Archiver>>,
     /// Of a process that archives nothing itself.
     _unarchived: Option<WalHold>,
@@ -80,10 +84,20 @@ impl TxnSystem {
         let core = Arc::new(recovered.core);
         core.wal
             .set_flush_observer(Box::new(Commits(Arc::downgrade(&core))));
+        let prepared = Arc::<PreparedTransactions>::default();
+        for (xid, record) in recovered.prepared {
+            let Some((info, held)) = prepared::decode(xid, &record.state) else {
+                let message = format!("the record of prepared transaction {xid} is damaged");
+                return Err(Error::corrupted(message));
+            };
+            let txn = Txn::restore_prepared(&core, xid, record, held)?;
+            prepared.restore(info, txn);
+        }
         let checkpointer = Arc::new(Checkpointer::new(
             disk.clone(),
             recovered.control,
             recovered.xact,
+            prepared.clone(),
         ));
         // Before a checkpoint gives back segments that the archive has not got.
         let archiver = match archive {
@@ -106,6 +120,7 @@ impl TxnSystem {
         let system = TxnSystem {
             core: core.clone(),
             checkpointer: checkpointer.clone(),
+            prepared,
             archiver: archiver.clone(),
             _unarchived: unarchived,
             disk: disk.clone(),
@@ -212,6 +227,13 @@ impl TxnSystem {
     pub fn blocking_pids(&self, pid: u32) -> Vec<u32> {
         let waiting = self.core.registry.get(pid).and_then(|s| s.waiting());
         let mut pids = waiting.map_or_else(Vec::new, |(_, on)| deadlock::blocking(&self.core, &on));
+        let prepared = self.prepared_holders();
+        for pid in &mut pids {
+            // No session's, as PostgreSQL tells of prepared transactions.
+            if prepared.contains_key(pid) {
+                *pid = 0;
+            }
+        }
         pids.sort_unstable();
         pids.dedup();
         pids
@@ -284,6 +306,12 @@ impl TxnSystem {
         }
     }
 
+    /// Whether another session than this one holds a lock on this, which is no relation.
+    pub fn is_held_beside(&self, tag: LockTag, session: &SessionEntry) -> bool {
+        let holders = self.core.locks.queue(tag).0;
+        holders.iter().any(|pid| *pid != session.pid())
+    }
+
     /// Whether somebody waits for a lock on this.
     pub fn is_waited_for(&self, tag: LockTag) -> bool {
         !self.core.locks.queue(tag).1.is_empty()
@@ -295,6 +323,7 @@ impl TxnSystem {
         self.core
             .registry
             .each(|session| rows.push(session.status()));
+        rows.retain(|row| row.info.backend_type != HOLDER);
         rows.sort_by_key(|row| row.pid);
         rows
     }
@@ -308,6 +337,66 @@ impl TxnSystem {
             }
             None => false,
         }
+    }
+
+    /// Prepares a session's transaction (`PREPARE TRANSACTION`), which is over for the session.
+    ///
+    /// # Errors
+    /// 42710, 53200, 40001, 0A000; then it is rolled back. What the log failed with.
+    pub async fn prepare(&self, txn: Txn, request: PrepareRequest) -> Result<()> {
+        txn.prepare_in(&self.prepared, request).await
+    }
+
+    /// Prepared transactions, by identifier.
+    pub fn prepared(&self) -> Vec<PreparedInfo> {
+        self.prepared.list()
+    }
+
+    /// Sessions that are nothing but prepared transactions', by number.
+    pub fn prepared_holders(&self) -> HashMap<u32, Xid> {
+        let mut holders = HashMap::new();
+        self.prepared.each(|info, txn| {
+            holders.insert(txn.session().pid(), info.xid);
+        });
+        holders
+    }
+
+    /// Looks at each prepared transaction, for what is to be done at its end.
+    pub fn each_prepared(&self, hook: impl FnMut(&PreparedInfo, &Txn)) {
+        self.prepared.each(hook);
+    }
+
+    /// Takes a prepared transaction, to end it.
+    ///
+    /// # Errors
+    /// 42704 where there is none, 55000 where another session has taken it, what `may` says.
+    pub fn claim_prepared(
+        &self,
+        gid: &str,
+        may: impl FnOnce(&PreparedInfo) -> Result<()>,
+    ) -> Result<Claimed> {
+        self.prepared.claim(gid, may)
+    }
+
+    /// `COMMIT PREPARED`, by `session`. With `sync`, the answer comes when it is on disk.
+    ///
+    /// # Errors
+    /// As of [`Txn::commit`].
+    pub async fn commit_prepared(
+        &self,
+        claimed: Claimed,
+        session: &Session,
+        sync: bool,
+    ) -> Result<()> {
+        prepare::commit_prepared(claimed, session.entry(), sync).await
+    }
+
+    /// `ROLLBACK PREPARED`.
+    ///
+    /// # Errors
+    /// What the log fails with.
+    pub async fn rollback_prepared(&self, claimed: Claimed) -> Result<()> {
+        prepare::rollback_prepared(claimed, &self.core).await
     }
 
     /// Waits until a checkpoint that began after this call is complete (`CHECKPOINT`).
@@ -369,6 +458,7 @@ impl TxnSystem {
             wal.flush_blocking(wal.inserted())?;
             archiver.finish(&*self.disk, wal)?;
         }
+        self.prepared.leave_all();
         self.core.wal.shutdown()
     }
 
@@ -396,6 +486,7 @@ impl TxnSystem {
 impl Drop for TxnSystem {
     fn drop(&mut self) {
         self.stop_threads();
+        self.prepared.leave_all();
     }
 }
 

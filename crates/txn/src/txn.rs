@@ -29,6 +29,8 @@
 //! answer.
 
 mod logged;
+pub(crate) mod prepare;
+pub(crate) mod prepared;
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +38,7 @@ use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use throng_access::btree::KeyRange;
 use throng_access::{Gaps, RowLockMode, TxContext, XidStatus};
-use throng_observe::{Object, Structure, WaitEvent, sampled, stop_point, waiting};
+use throng_observe::{Object, Structure, WaitEvent, sampled, waiting};
 use throng_sync::lock::Mutex;
 use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
@@ -47,7 +49,7 @@ use crate::isolation::Isolation;
 use crate::lock::held::LockScope;
 use crate::lock::{LockMode, LockTag, WaitPolicy, not_available};
 use crate::rowlock::TransactionLookup;
-use crate::session::{CancelReason, Core, Session, SessionEntry};
+use crate::session::{Core, Session, SessionEntry};
 use crate::snapshot::Snapshot;
 use crate::ssi::Member;
 use crate::status::Standing;
@@ -112,6 +114,8 @@ pub struct Txn {
     over: bool,
     /// It is committed for all to see; what it holds is still to be given back.
     settled: bool,
+    /// Of a prepared transaction: its own session, which goes with it.
+    holder: Option<Session>,
 }
 
 impl Session {
@@ -142,6 +146,7 @@ impl Txn {
             undone: false,
             over: false,
             settled: false,
+            holder: None,
         }
     }
 
@@ -614,6 +619,12 @@ impl Txn {
         }
     }
 
+    /// What is locked until the transaction ends.
+    pub fn locks(&self) -> Vec<LockTag> {
+        let locks = self.session.transaction_locks().into_iter();
+        locks.map(|(tag, _)| tag).collect()
+    }
+
     /// Waits until all who have locked a relation in a mode that `mode` excludes have ended,
     /// without keeping others from it.
     pub async fn wait_for_holders(&self, relation: Oid, mode: LockMode) -> Result<()> {
@@ -669,32 +680,7 @@ impl Txn {
             txn: Some(self),
             xid,
         };
-        stop_point!("txn.commit.logged", xid.0);
-        if !sync {
-            core.wal.request_flush(lsn);
-            return Ok(());
-        }
-        let undecided = logged.unless_seen_early();
-        // With nobody else to serve, doing it is quicker than to have it done.
-        if throng_observe::serves_one_session() {
-            core.wal.flush_here();
-        }
-        let flushed = core.wal.flush(lsn).await;
-        let Some(logged) = undecided else {
-            return flushed.inspect_err(|_| session.cancel_flag().raise(CancelReason::Terminate));
-        };
-        match flushed {
-            Ok(()) => {
-                logged.end_in_turns().await;
-                Ok(())
-            }
-            Err(e) => {
-                // The session ends: nobody knows what became of its transaction.
-                session.cancel_flag().raise(CancelReason::Terminate);
-                logged.leave_undecided();
-                Err(e)
-            }
-        }
+        logged.reach_disk(&session, lsn, sync).await
     }
 
     /// Commits a transaction that has written nothing, where it lies; `false` of another, which is
@@ -833,7 +819,10 @@ impl Txn {
         self.fixed.get_mut().take();
         if self.session.top_xid.load(Ordering::Relaxed) != 0 {
             self.session.top_xid.store(0, Ordering::Relaxed);
-            WRITERS.set(WRITERS.get().saturating_sub(1));
+            // A prepared one has left that thread before.
+            if self.holder.is_none() {
+                WRITERS.set(WRITERS.get().saturating_sub(1));
+            }
         }
         self.session.unlock_transaction(0);
         self.session.set_xact_start(0);

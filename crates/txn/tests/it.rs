@@ -4,6 +4,7 @@ mod it {
     pub mod archive;
     mod deadlocks;
     mod locks;
+    mod prepared;
     mod recovery;
     mod rows;
     mod schedule;

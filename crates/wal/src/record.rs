@@ -44,6 +44,7 @@ const KIND_TIMED_COMMIT: u8 = 11;
 const KIND_RESTORE_POINT: u8 = 12;
 const KIND_TIMELINE: u8 = 13;
 const KIND_FILLER: u8 = 14;
+const KIND_PREPARE: u8 = 15;
 
 /// Bytes of a restore point's name, as in PostgreSQL.
 pub const MAX_RESTORE_POINT: usize = 63;
@@ -73,6 +74,18 @@ pub enum Record<'a> {
         subxids: Vec<Xid>,
         /// Files that the transaction had created.
         dropped: Vec<FileId>,
+    },
+    /// A transaction that is to be ended by another session, after a restart, too: all of its work
+    /// is in the log before this.
+    Prepare {
+        xid: Xid,
+        subxids: Vec<Xid>,
+        /// Files that no longer exist once it has committed.
+        dropped: Vec<FileId>,
+        /// Files that it has made.
+        made: Vec<FileId>,
+        /// What else it holds.
+        state: &'a [u8],
     },
     FileCreate {
         /// The creator; its abort, or a crash before its commit, removes the file.
@@ -216,6 +229,16 @@ impl<'a> Record<'a> {
                     dropped,
                 }
             }
+            KIND_PREPARE => {
+                let (xid, subxids, dropped) = decode_end(&mut c)?;
+                Record::Prepare {
+                    xid,
+                    subxids,
+                    dropped,
+                    made: decode_files(&mut c)?,
+                    state: c.take(c.0.len())?,
+                }
+            }
             KIND_FILE_CREATE => Record::FileCreate {
                 xid: Xid(c.varint()?),
                 file: FileId(c.varint_u32()?),
@@ -275,12 +298,16 @@ fn decode_end(c: &mut Cursor<'_>) -> Option<(Xid, Vec<Xid>, Vec<FileId>)> {
         last = last.wrapping_add(c.varint()?);
         subxids.push(Xid(last));
     }
+    Some((Xid(xid), subxids, decode_files(c)?))
+}
+
+fn decode_files(c: &mut Cursor<'_>) -> Option<Vec<FileId>> {
     let count = c.varint()?;
-    let mut dropped = Vec::with_capacity(usize::try_from(count).ok()?.min(c.0.len()));
+    let mut files = Vec::with_capacity(usize::try_from(count).ok()?.min(c.0.len()));
     for _ in 0..count {
-        dropped.push(FileId(c.varint_u32()?));
+        files.push(FileId(c.varint_u32()?));
     }
-    Some((Xid(xid), subxids, dropped))
+    Some(files)
 }
 
 /// Makes one record after another, reusing its buffers: after the first few there is no allocation.
@@ -380,6 +407,20 @@ impl RecordBuilder {
     pub fn abort(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
         self.start(KIND_ABORT);
         self.end_of_transaction(xid, subxids, dropped);
+    }
+    /// `state`: what the transaction holds besides.
+    pub fn prepare(
+        &mut self,
+        xid: Xid,
+        subxids: &[Xid],
+        dropped: &[FileId],
+        made: &[FileId],
+        state: &[u8],
+    ) {
+        self.start(KIND_PREPARE);
+        self.end_of_transaction(xid, subxids, dropped);
+        self.put_files(made);
+        self.out.extend_from_slice(state);
     }
     pub fn file_create(&mut self, xid: Xid, file: FileId) {
         self.start(KIND_FILE_CREATE);
@@ -487,8 +528,11 @@ impl RecordBuilder {
             self.varint(sub.0.wrapping_sub(last));
             last = sub.0;
         }
-        self.varint(dropped.len() as u64);
-        for file in dropped {
+        self.put_files(dropped);
+    }
+    fn put_files(&mut self, files: &[FileId]) {
+        self.varint(files.len() as u64);
+        for file in files {
             self.varint(file.0.into());
         }
     }
@@ -613,6 +657,15 @@ mod tests {
     }
 
     #[test]
+    fn a_prepared_transaction_says_what_it_has_done() {
+        let mut b = RecordBuilder::new();
+        b.prepare(Xid(9), &[Xid(12)], &[FileId(7)], &[FileId(8)], b"held");
+        let told = format!("{:?}", decode(&mut b));
+        assert!(told.contains("subxids: [Xid(12)]") && told.contains("made: [FileId(8)]"));
+        assert!(told.contains("dropped: [FileId(7)]") && told.contains("104, 101, 108, 100"));
+    }
+
+    #[test]
     fn a_record_is_of_its_timeline_alone() {
         let mut b = RecordBuilder::new();
         b.file_drop(FileId(4));
@@ -705,7 +758,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_never_panics(mut body in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..12) {
+        fn garbage_never_panics(mut body in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..16) {
             if let Some(first) = body.first_mut() {
                 *first = kind;
             }

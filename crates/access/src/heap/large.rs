@@ -21,7 +21,7 @@
 //! page in use is either reached from its first page or was stored by a transaction that did not
 //! commit.
 
-use throng_buffer::{ExclusiveGuard, Mtr, PageRef, Try};
+use throng_buffer::{ExclusiveGuard, Interrupt, Mtr, PageRef, Try};
 use throng_types::error::state;
 use throng_types::page::{HEADER, KIND_OVERFLOW, OFF_KIND, OFF_LOWER, PAGE_SIZE};
 use throng_types::{BlockNo, Error, Xid};
@@ -44,6 +44,8 @@ pub const MAX_LARGE: usize = (1 << 30) - 1;
 const END: BlockNo = BlockNo::MAX;
 /// Pages that storing adds to the file at once.
 const EXTENSION: u32 = 64;
+/// Pages that are written or read between two turns: half a megabyte, some hundred microseconds.
+const STRETCH: u32 = 64;
 /// How far ahead of a reader pages are asked for. Values mostly lie in block order.
 const READ_AHEAD: BlockNo = 8;
 
@@ -132,8 +134,8 @@ impl Chunk {
 }
 
 impl Heap {
-    /// Stores a value page by page. Call again with the same `progress` after a wait; the reference
-    /// is good once it is returned.
+    /// Stores a value page by page, and gives way now and then. Call again with the same `progress`
+    /// after that or a wait; the reference is good once it is returned.
     ///
     /// # Errors
     /// 54000 for a gigabyte and more; 53100 when the disk is full.
@@ -155,7 +157,11 @@ impl Heap {
         }
         let xid = ctx.xid();
         let chunks = value.len().div_ceil(CHUNK).max(1);
+        let turn_ends = progress.written + STRETCH as usize;
         while progress.written < chunks {
+            if progress.written == turn_ends {
+                return Err(Interrupt::Yield);
+            }
             let left = chunks - progress.written;
             let Some(&block) = progress.free.last() else {
                 self.take_blocks(progress, left)?;
@@ -210,8 +216,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Fills `out`, which is as long as the value, page by page. Call again with the same
-    /// `progress` and `out` after a wait.
+    /// Fills `out`, which is as long as the value, page by page, and gives way now and then. Call
+    /// again with the same `progress` and `out` after that or a wait.
     ///
     /// # Errors
     /// XX001 when the value is not there as the reference says.
@@ -222,8 +228,12 @@ impl Heap {
         out: &mut [u8],
     ) -> Try<()> {
         let chunks = (large.len as usize).div_ceil(CHUNK).max(1) as u32;
+        let turn_ends = progress.index.saturating_add(STRETCH);
         while progress.index < chunks {
             let index = progress.index;
+            if index == turn_ends {
+                return Err(Interrupt::Yield);
+            }
             let block = if index == 0 {
                 large.head
             } else {

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, NullArray};
 use throng_access::TupleBatch;
 use throng_bind::expr::system;
-use throng_buffer::retry;
-use throng_exec::large::Fetch;
 use throng_exec::table::Table;
 use throng_types::row::{RowLayout, Stored};
 use throng_types::{Datum, Result, Tid};
@@ -116,8 +114,7 @@ impl Columns {
         let wanted = self.stored.last().map_or(0, |last| last + 1);
         table.decode(bytes, wanted, values)?;
         if RowLayout::has_external(bytes) {
-            let mut fetch = Fetch::default();
-            retry(|| table.fetch_external(values, &mut fetch)).await?;
+            table.read_external(values).await?;
         }
         for (number, builder) in self.numbers.iter().zip(&mut self.builders) {
             match *number {

@@ -11,6 +11,7 @@ impl Command {
             Statement::Begin(modes) => Some(Command::Begin(*modes)),
             Statement::Commit { chain } => Some(Command::Commit { chain: *chain }),
             Statement::Rollback { chain } => Some(Command::Rollback { chain: *chain }),
+            Statement::TwoPhase(step) => Some(Command::TwoPhase(step.clone())),
             _ => None,
         }
     }

@@ -62,6 +62,9 @@ pub trait DdlHost {
     fn eval(&self) -> EvalContext<'_>;
     /// What the session's schema of temporary relations is called, or will be.
     fn temporary_schema(&self) -> String;
+    /// Whether another transaction is about to give something in the schema this name: where one
+    /// is chosen, it is not that one.
+    fn is_being_named(&self, schema: Oid, name: &str) -> bool;
     /// How many objects of other databases need a role, by the databases' names.
     fn needed_elsewhere(&self, role: Oid) -> Vec<(String, usize)>;
 }

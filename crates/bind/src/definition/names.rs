@@ -63,6 +63,7 @@ impl Run<'_> {
         let taken = |name: &str| {
             self.catalog().relation_in(schema, name).is_some()
                 || self.constraint_name_taken(schema, name)
+                || self.host.is_being_named(schema, name)
         };
         free_name(name1, name2, label, taken)
     }

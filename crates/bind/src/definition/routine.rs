@@ -30,8 +30,13 @@ impl Run<'_> {
         match old {
             Some(old) if self.catalog().routine(old.oid) == Some(old) => {}
             Some(old) => {
-                let message = format!("function \"{}\" was changed meanwhile", old.name);
-                return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+                // Another transaction was quicker.
+                let what = match self.catalog().routine(old.oid) {
+                    Some(_) => "updated",
+                    None => "deleted",
+                };
+                let message = format!("tuple concurrently {what}");
+                return Err(Error::new(state::INTERNAL_ERROR, message));
             }
             None => {
                 def.schema = self.place(def.schema);

@@ -131,7 +131,8 @@ pub(super) fn pg_locks(_: &Catalog, state: &dyn SystemState) -> Rows {
                 l.object.map(Oid),
                 l.part,
                 l.virtual_transaction,
-                l.pid,
+                // A prepared transaction's are no session's.
+                (l.pid != 0).then_some(l.pid),
                 l.mode,
                 l.granted,
                 l.fast_path,
@@ -175,6 +176,23 @@ pub(super) fn pg_prepared_statements(_: &Catalog, state: &dyn SystemState) -> Ro
                 p.from_sql,
                 Datum::Null,
                 Datum::Null,
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_prepared_xacts(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let prepared = state.prepared_transactions().into_iter();
+    prepared
+        .map(|p| {
+            let owner = catalog.role(p.owner).map(|role| role.name.clone());
+            let database = catalog.database(p.database).map(|d| d.name.clone());
+            row![
+                xid(Some(p.transaction)),
+                p.gid,
+                Datum::TimestampTz(p.prepared),
+                owner,
+                database,
             ]
         })
         .collect()

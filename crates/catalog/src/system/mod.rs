@@ -118,6 +118,10 @@ pub trait SystemState {
     fn settings(&self) -> Vec<SettingInfo>;
     /// The session's prepared statements.
     fn prepared(&self) -> Vec<PreparedInfo>;
+    /// Transactions that wait to be told how they end.
+    fn prepared_transactions(&self) -> Vec<PreparedTransactionInfo> {
+        Vec::new()
+    }
     /// The session's cursors.
     fn cursors(&self) -> Vec<CursorInfo> {
         Vec::new()
@@ -296,7 +300,18 @@ pub struct PreparedInfo {
     pub from_sql: bool,
 }
 
+/// A row of `pg_prepared_xacts`.
 #[derive(Clone, Debug, Default)]
+pub struct PreparedTransactionInfo {
+    pub transaction: u64,
+    pub gid: String,
+    pub prepared: i64,
+    pub owner: Oid,
+    pub database: Oid,
+}
+
+/// A row of `pg_cursors`.
+#[derive(Clone, Debug)]
 pub struct CursorInfo {
     pub name: String,
     pub statement: String,

@@ -390,8 +390,7 @@ impl Batch {
         target
             .table
             .decode(&self.bytes[start..self.ends[at]], columns, &mut row)?;
-        let mut fetch = large::Fetch::default();
-        retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+        target.table.read_external(&mut row).await?;
         Ok(row)
     }
 }

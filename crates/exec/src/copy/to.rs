@@ -11,6 +11,8 @@ use super::binary::{write_header, write_trailer};
 use super::charset::{charset, other_format};
 use super::text::{write_csv_field, write_field};
 use crate::client::{Client, Format};
+use crate::outgoing;
+use crate::run::Row;
 use crate::run::context::Env;
 use crate::slices::Turn;
 
@@ -77,6 +79,8 @@ impl<'a> Records<'a> {
     /// # Errors
     /// That a value has no binary form, too, and a cancel.
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<()> {
+        let written = self.long_values(row, env).await?;
+        let row = written.as_deref().unwrap_or(row);
         match self.options.format {
             CopyFormat::Binary => self.binary_row(row, &env.eval)?,
             _ => {
@@ -87,6 +91,22 @@ impl<'a> Records<'a> {
         self.turn.worked(self.record.len(), env.cancel).await?;
         self.count += 1;
         self.leave().await
+    }
+
+    /// The row with its long values written, if it has any.
+    async fn long_values(&self, row: &[Datum], env: Env<'_>) -> Result<Option<Row>> {
+        if !outgoing::has_long(row) {
+            return Ok(None);
+        }
+        let format = match self.options.format {
+            CopyFormat::Binary => Format::Binary,
+            _ => Format::Text,
+        };
+        let columns = self.columns.iter().map(|column| (column.ty, format));
+        let format = self.format.as_ref().unwrap_or(env.eval.format);
+        let eval = EvalContext { format, ..env.eval };
+        let env = Env { eval, ..env };
+        outgoing::written(row, columns, env).await.map(Some)
     }
 
     /// Ends with what comes after the last row; how many there were.

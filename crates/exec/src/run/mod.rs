@@ -94,6 +94,7 @@ impl From<Interrupt> for Suspension {
     fn from(i: Interrupt) -> Suspension {
         match i {
             Interrupt::Wait(wait) => Suspension::Wait(wait),
+            Interrupt::Yield => Suspension::Yield,
             Interrupt::Error(e) => Suspension::Error(e),
         }
     }

@@ -23,7 +23,6 @@ use throng_types::{Error, Oid, Result, Tid};
 
 use super::trigger::{Queue, Triggers};
 use super::{Context, Target, foreign, row};
-use crate::large;
 use crate::run::Row;
 use crate::table::Table;
 
@@ -355,7 +354,6 @@ pub(super) async fn newest(table: &Table, tid: Tid, cx: &Context<'_>) -> Result<
 pub(super) async fn decoded(table: &Table, bytes: &[u8]) -> Result<Row> {
     let mut row = Row::new();
     table.decode(bytes, table.def.columns.len(), &mut row)?;
-    let mut fetch = large::Fetch::default();
-    retry(|| table.fetch_external(&mut row, &mut fetch)).await?;
+    table.read_external(&mut row).await?;
     Ok(row)
 }

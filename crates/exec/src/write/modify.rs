@@ -32,7 +32,6 @@ use super::{
     store_update,
 };
 use crate::drive::{Returning, next};
-use crate::large;
 use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::eval::eval;
@@ -194,8 +193,7 @@ pub(super) async fn read_row(target: &Target, tid: Tid) -> Result<Option<Row>> {
     target
         .table
         .decode(&bytes, target.def().columns.len(), &mut row)?;
-    let mut fetch = large::Fetch::default();
-    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    target.table.read_external(&mut row).await?;
     Ok(Some(row))
 }
 

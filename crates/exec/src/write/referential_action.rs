@@ -27,7 +27,6 @@ use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};
 use super::period::{Lookup, Period};
 use super::trigger::{Named, Updated, lock_for};
 use super::{Compute, Context, Target, store_update};
-use crate::large;
 use crate::run::Row;
 use crate::run::context::Env;
 use crate::table::{Index, Table};
@@ -526,8 +525,7 @@ impl<'t> Matching<'t> {
         let heap = &self.target.table.heap;
         loop {
             if let Some((at, mut row)) = self.found.pop() {
-                let mut fetch = large::Fetch::default();
-                retry(|| self.target.table.fetch_external(&mut row, &mut fetch)).await?;
+                self.target.table.read_external(&mut row).await?;
                 return Ok(Some((at, row)));
             }
             let snapshot = match &self.snapshot {

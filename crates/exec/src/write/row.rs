@@ -16,7 +16,6 @@ use throng_values::io::output_text;
 use super::deferred::Due;
 use super::exclusion::{self, Entering, Undecided};
 use super::{Context, Target};
-use crate::large;
 use crate::run::context::Env;
 use crate::table::{COMPUTED, Index, Table};
 
@@ -375,8 +374,7 @@ pub async fn check_unique(
     }
     let columns = target.def().columns.len();
     target.table.decode(&bytes, columns, &mut row)?;
-    let mut fetch = large::Fetch::default();
-    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    target.table.read_external(&mut row).await?;
     if !index.def.terms.exclusion.is_empty() {
         let Some(computed) = target.computed(number, &row, cx).await? else {
             return Ok(());

@@ -48,6 +48,8 @@ pub struct LoopShared {
     pub stop: Rc<Shutdown>,
 }
 
+/// How long a client has to take the reason why its session ends.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// A client that comes while every socket is taken has so long to hear so.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -87,6 +89,7 @@ pub async fn serve(host: Rc<LoopShared>, stream: Stream, guest: Guest) {
     };
     drop(guest);
     let waits = session.waits();
+    peer.serve(session.entry());
     let ended = tokio::select! {
         biased;
         ended = accounted(waits, async {
@@ -104,8 +107,8 @@ pub async fn serve(host: Rc<LoopShared>, stream: Stream, guest: Guest) {
         if e.code() != state::CONNECTION_FAILURE {
             peer.error(&e.severity(Severity::Fatal));
         }
-        // The client may be gone already; there is nobody else to tell.
-        let _ = peer.send().await;
+        // The client may be gone already, or not read; there is nobody else to tell.
+        let _ = tokio::time::timeout(FAREWELL, peer.send()).await;
     }
     session.log_disconnection();
     Pooled::pin(|| session.close()).await;

@@ -1,6 +1,7 @@
 //! A connection's two buffers as a running statement sees them: rows and tags go into the output
 //! buffer, COPY data comes out of the input buffer.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 use std::pin::pin;
@@ -10,6 +11,7 @@ use throng_exec::client::Notification;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_observe::{Object, WaitEvent, serves_one_session, waited};
 use throng_session::Encryption;
+use throng_txn::SessionEntry;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, oid};
 use throng_values::func::EvalContext;
@@ -42,9 +44,15 @@ pub struct Peer {
     /// How much is asked for in the next read.
     chunk: usize,
     pub output: Vec<u8>,
+    /// So many bytes of `output` have left already: a client that does not read has kept the rest
+    /// from leaving, and a cancel the statement from waiting for it.
+    sent: usize,
     /// Long values that are part of what is written, each before the byte of `output` with its
-    /// number.
-    long: Vec<(usize, LongValue)>,
+    /// number; and how much of the first has left.
+    long: VecDeque<(usize, LongValue)>,
+    long_sent: usize,
+    /// What ends the wait for a client that does not read.
+    session: Option<Arc<SessionEntry>>,
     /// Where in `output` the last CommandComplete began, when it was written.
     tag: usize,
     /// What is in `output` may wait for the client's Flush or Sync.
@@ -61,11 +69,19 @@ impl Peer {
             start: 0,
             chunk: READ_CHUNK,
             output: Vec::new(),
-            long: Vec::new(),
+            sent: 0,
+            long: VecDeque::new(),
+            long_sent: 0,
+            session: None,
             tag: usize::MAX,
             holds: false,
             charset: Charset::UTF8,
         }
+    }
+
+    /// A session begins: what interrupts it interrupts what it sends.
+    pub fn serve(&mut self, session: Arc<SessionEntry>) {
+        self.session = Some(session);
     }
 
     /// A message was answered that is not the last of its batch: as long as it is short, the answer
@@ -126,7 +142,7 @@ impl Peer {
     /// Has what was answered leave when the loop's turn ends: at once, if the statement that is
     /// next takes longer than that.
     pub async fn let_go(&mut self) -> io::Result<()> {
-        let short = self.output.len() <= MOST_POSTED && self.long.is_empty();
+        let short = self.output.len() <= MOST_POSTED && self.long.is_empty() && self.sent == 0;
         if short && !self.output.is_empty() {
             self.stream.post(&mut self.output).await?;
         }
@@ -201,17 +217,23 @@ impl Peer {
         Ok(more)
     }
 
-    /// Sends everything written so far.
+    /// Sends everything written so far. Dropped before it ends, it goes on with the next call where
+    /// it was.
     pub async fn send(&mut self) -> io::Result<()> {
         if !self.output.is_empty() {
-            let sent = match self.long.is_empty() {
-                true => 0,
+            if !self.long.is_empty() {
                 // In a box: every connection has room for what it may wait in.
-                false => Box::pin(self.send_long()).await?,
+                Box::pin(self.send_long()).await?;
+            }
+            let write = async {
+                while self.sent < self.output.len() {
+                    self.sent += self.stream.write_some(&self.output[self.sent..]).await?;
+                }
+                self.stream.flush().await
             };
-            let write = self.stream.write_all(&self.output[sent..]);
             waited(WaitEvent::ClientWrite, Object::NONE, write).await?;
             self.output.clear();
+            self.sent = 0;
             if self.output.capacity() > KEEP {
                 self.output = Vec::new();
             }
@@ -219,17 +241,23 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends what was written up to the last long value, and that one. Returns how much of `output`
-    /// that was.
-    async fn send_long(&mut self) -> io::Result<usize> {
+    /// Sends what was written up to the last long value, and that one.
+    async fn send_long(&mut self) -> io::Result<()> {
         let write = async {
-            let mut sent = 0;
-            for (at, value) in self.long.drain(..) {
-                self.stream.write_all(&self.output[sent..at]).await?;
-                self.stream.write_all(value.bytes()).await?;
-                sent = at;
+            while let Some((at, value)) = self.long.front() {
+                while self.sent < *at {
+                    let before = &self.output[self.sent..*at];
+                    self.sent += self.stream.write_some(before).await?;
+                }
+                let bytes = value.bytes();
+                while self.long_sent < bytes.len() {
+                    let rest = &bytes[self.long_sent..];
+                    self.long_sent += self.stream.write_some(rest).await?;
+                }
+                self.long.pop_front();
+                self.long_sent = 0;
             }
-            Ok(sent)
+            Ok(())
         };
         waited(WaitEvent::ClientWrite, Object::NONE, write).await
     }
@@ -381,7 +409,7 @@ impl Client for Peer {
             if is_plain && let Some(value) = LongValue::of(datum, field.ty.oid, *format) {
                 let length = value.bytes().len();
                 wire::put_i32(out, length as i32);
-                self.long.push((out.len(), value));
+                self.long.push_back((out.len(), value));
                 elsewhere += length;
                 continue;
             }
@@ -416,8 +444,15 @@ impl Client for Peer {
         Ok(())
     }
 
+    fn written_by<'a>(&'a self, shape: &'a RowShape) -> Option<&'a RowShape> {
+        Some(shape)
+    }
+
     fn take_tag(&mut self) -> Option<Vec<u8>> {
         let last = self.output.get(self.tag..)?;
+        if self.sent > self.tag {
+            return None;
+        }
         let is_tag = last.first() == Some(&b'C');
         let length = last.get(1..5)?.first_chunk::<4>()?;
         let is_last = u32::from_be_bytes(*length) as usize + 1 == last.len();
@@ -449,7 +484,8 @@ impl Client for Peer {
         let plain = shape.told(|_| Vec::new());
         let other = (!self.charset.is_plain()).then(|| self.described(shape));
         let told = other.as_deref().unwrap_or(plain);
-        if !told.is_empty() && self.output.ends_with(told) {
+        let unsent = &self.output[self.sent..];
+        if !told.is_empty() && unsent.ends_with(told) {
             self.output.truncate(self.output.len() - told.len());
         }
     }
@@ -501,10 +537,18 @@ impl Client for Peer {
 
     fn backlog(&self) -> usize {
         let long = self.long.iter().map(|(_, value)| value.bytes().len());
-        self.output.len() + long.sum::<usize>()
+        self.output.len() - self.sent + long.sum::<usize>()
     }
 
     fn flush(&mut self) -> ClientFuture<'_, ()> {
-        Box::pin(async { Ok(self.send().await?) })
+        Box::pin(async {
+            match self.session.clone() {
+                Some(session) => {
+                    let send = async { Ok(self.send().await?) };
+                    session.cancel_flag().guard(send).await
+                }
+                None => Ok(self.send().await?),
+            }
+        })
     }
 }

@@ -107,23 +107,53 @@ impl PlainSocket {
         self.write(bytes).await
     }
 
+    /// Sends what was posted, then some of `bytes`; how many of these. Dropped before it ends, it
+    /// has sent none of them, and what is left of what was posted is still there.
+    pub async fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.posted.borrow().is_empty() {
+            self.send_posted().await?;
+        }
+        loop {
+            if let Some(sent) = self.send_now(bytes)? {
+                return Ok(sent);
+            }
+            self.has_room().await?;
+        }
+    }
+
     async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match self.socket().send(bytes) {
-                Ok(sent) => bytes = &bytes[sent..],
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.has_room().await?,
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+            match self.send_now(bytes)? {
+                Some(sent) => bytes = &bytes[sent..],
+                None => self.has_room().await?,
             }
         }
         Ok(())
     }
 
+    /// How many of these bytes the kernel has taken; none where there is no room.
+    fn send_now(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        loop {
+            match self.socket().send(bytes) {
+                Ok(sent) => return Ok(Some(sent)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
     #[cold]
     async fn send_posted(&self) -> io::Result<()> {
         self.is_stuck.set(false);
-        let posted = self.posted.take();
-        self.write(&posted).await
+        while !self.posted().is_empty() {
+            let sent = self.send_now(&self.posted());
+            match sent? {
+                Some(sent) => self.has_sent(sent),
+                None => self.has_room().await?,
+            }
+        }
+        Ok(())
     }
 
     /// Has `bytes` leave with what other sessions of the loop have to send when its turn ends, and

@@ -197,6 +197,22 @@ impl Stream {
         }
     }
 
+    /// Sends some of `bytes`; how many. Dropped before it ends, it has sent nothing.
+    pub async fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(s) => s.write_some(bytes).await,
+            Stream::Tls(s, _) => s.write(bytes).await,
+        }
+    }
+
+    /// Has what was written leave.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(_) => Ok(()),
+            Stream::Tls(s, _) => s.flush().await,
+        }
+    }
+
     /// Sends `bytes` and empties them: at the end of the loop's turn, where that is soon enough.
     pub async fn post(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         match self {

@@ -113,6 +113,90 @@ fn others_go_on_beside_a_long_text() {
     home.assert_no_panic();
 }
 
+/// A value of hundreds of megabytes is written and read piece by piece, and its text is looked at
+/// so.
+#[test]
+fn others_go_on_beside_a_stored_value() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut client = server.connect();
+    client.run("create table stored (a text)");
+    let stores = "insert into stored select repeat('\u{e4}', 60000000)";
+    let reads = "select a > 'b' from stored";
+    let updates = "update stored set a = a || 'b'";
+    for (what, sql) in [
+        ("^insert", stores),
+        ("^select a", reads),
+        ("^update", updates),
+    ] {
+        client.run(sql);
+        let began = Instant::now();
+        let often = held(&mut client, what, 80);
+        assert!(often < 2, "{what}: {often} times for more than 80 ms");
+        assert!(began.elapsed() < SOON);
+    }
+    let stalls = client.run("select statement, held_ms from throng.stalls");
+    println!("{stalls:?}");
+    client.run("set statement_timeout = '20ms'");
+    for sql in [stores, reads] {
+        let answer = client.query(sql).expect("an answer");
+        assert_eq!(answer.code(), "57014", "{sql}: {answer:?}");
+    }
+    home.assert_no_panic();
+}
+
+/// A client that does not read its answer keeps nobody from ending the statement, and finds what
+/// was sent of it whole.
+#[test]
+fn a_client_that_does_not_read_is_not_waited_for() {
+    let home = Home::new();
+    let server = home.serve(&["--cores", "0"]);
+    let mut other = server.connect();
+    for sql in [
+        "select repeat('x', 1000000) from generate_series(1, 200)",
+        "select array_fill('xxxx'::text, array[100000]) from generate_series(1, 200)",
+        "copy (select repeat('x', 100000) from generate_series(1, 2000)) to stdout",
+    ] {
+        let (mut cancelled, mut timed, mut ended) =
+            (server.connect(), server.connect(), server.connect());
+        let pid = |client: &mut Client| client.run("select pg_backend_pid()").value().to_owned();
+        let pids = [&mut cancelled, &mut timed, &mut ended].map(pid);
+        timed.run("set statement_timeout = '300ms'");
+        for client in [&mut cancelled, &mut timed, &mut ended] {
+            client.start(sql).expect("sent");
+        }
+        let waits = |other: &mut Client, pid: &str| {
+            let sql = format!(
+                "select coalesce(max(state || coalesce(wait_event, '')), 'gone') from pg_stat_activity where pid = {pid}"
+            );
+            other.run(&sql).value().to_owned()
+        };
+        for pid in [&pids[0], &pids[2]] {
+            until(|| waits(&mut other, pid) == "activeClientWrite", sql);
+        }
+        cancelled.cancel().expect("sent");
+        other.run(&format!("select pg_terminate_backend({})", pids[2]));
+        until(|| waits(&mut other, &pids[0]).starts_with("idle"), sql);
+        until(|| waits(&mut other, &pids[1]).starts_with("idle"), sql);
+        until(|| waits(&mut other, &pids[2]) == "gone", sql);
+        for client in [&mut cancelled, &mut timed] {
+            let answer = client.finish().expect("an answer");
+            assert_eq!(answer.code(), "57014", "{sql}");
+            assert_eq!(client.run("select 1").value(), "1", "{sql}");
+        }
+    }
+    home.assert_no_panic();
+}
+
+/// Asks until it is so.
+fn until(mut is_so: impl FnMut() -> bool, what: &str) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < SOON, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// What functions say is taken by the client at once, and still the loop that says it gives way to
 /// others.
 #[test]

@@ -25,5 +25,6 @@ mod sessions;
 mod settings;
 mod sql;
 mod statistics;
+mod two_phase;
 mod versions;
 mod waits;

@@ -35,7 +35,9 @@ impl Target {
             },
             Err(_) => {
                 let home = Home::new();
-                let server = home.serve(args);
+                // As many as the oracle has.
+                let prepared = ["--set", "max_prepared_transactions=50"];
+                let server = home.serve(&[&prepared, args].concat());
                 Target {
                     address: server.address(),
                     oracle: false,

@@ -9,6 +9,7 @@ mod json;
 mod made;
 mod maintain;
 mod policy;
+mod routine;
 mod trigger;
 
 pub use absent::*;
@@ -20,13 +21,10 @@ pub use json::*;
 pub use made::*;
 pub use maintain::*;
 pub use policy::*;
+pub use routine::*;
 pub use trigger::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
-
-mod routine;
-
-pub use routine::*;
 
 /// A byte offset in the text.
 pub type Pos = u32;
@@ -718,6 +716,7 @@ pub enum Statement {
     Rollback {
         chain: bool,
     },
+    TwoPhase(crate::vocabulary::TwoPhase),
     Savepoint(String),
     RollbackTo(String),
     Release(String),

@@ -47,6 +47,26 @@ fn what_pgbench_sends() {
 }
 
 #[test]
+fn two_phases() {
+    for (sql, expected) in [
+        ("prepare transaction 'a'", "TwoPhase"),
+        ("commit prepared 'a'", "TwoPhase"),
+        ("rollback prepared 'a'", "TwoPhase"),
+        ("prepare transaction as select 1", "Prepare"),
+    ] {
+        assert_eq!(variant(sql), expected, "{sql}");
+    }
+    for sql in [
+        "prepare transaction a",
+        "commit prepared",
+        "abort prepared 'a'",
+        "end prepared 'a'",
+    ] {
+        assert!(parse(sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
 fn utility_statements() {
     let cases = [
         ("begin isolation level repeatable read, read only", "Begin"),

@@ -7,12 +7,11 @@ use throng_types::{Result, SqlType};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::vocabulary::TableLock;
 use crate::vocabulary::{CursorOptions, Discard, FetchDirection, Isolation, TransactionModes};
+use crate::vocabulary::{TableLock, TwoPhase};
 
 impl Parser<'_> {
     pub(super) fn utility(&mut self, word: &str) -> Result<Statement> {
-        let pos = self.pos();
         self.advance();
         match word {
             "begin" => {
@@ -26,12 +25,15 @@ impl Parser<'_> {
                 Ok(Statement::Begin(self.transaction_modes(true)?))
             }
             "commit" | "end" => {
-                if self.is("prepared") {
-                    return Err(self.unsupported("COMMIT PREPARED", pos));
+                if word == "commit" && self.word("prepared") {
+                    return Ok(Statement::TwoPhase(TwoPhase::Commit(self.string()?)));
                 }
                 Ok(Statement::Commit {
                     chain: self.chain()?,
                 })
+            }
+            "rollback" if self.word("prepared") => {
+                Ok(Statement::TwoPhase(TwoPhase::Rollback(self.string()?)))
             }
             "rollback" | "abort" => self.rollback(),
             "savepoint" => Ok(Statement::Savepoint(self.name()?)),
@@ -182,9 +184,6 @@ impl Parser<'_> {
     }
 
     fn rollback(&mut self) -> Result<Statement> {
-        if self.is("prepared") {
-            return Err(self.unsupported("ROLLBACK PREPARED", self.pos()));
-        }
         if !self.word("work") {
             self.word("transaction");
         }
@@ -404,9 +403,9 @@ impl Parser<'_> {
     }
 
     fn prepare(&mut self) -> Result<Statement> {
-        let pos = self.pos();
         if self.is("transaction") && matches!(self.kind_at(1), Kind::Text(_)) {
-            return Err(self.unsupported("PREPARE TRANSACTION", pos));
+            self.advance();
+            return Ok(Statement::TwoPhase(TwoPhase::Prepare(self.string()?)));
         }
         let name = self.name()?;
         let types = match self.is_punct('(') {

@@ -1,5 +1,16 @@
 //! Words of commands.
 
+/// A step of two-phase commit, with the transaction's identifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TwoPhase {
+    /// PREPARE TRANSACTION
+    Prepare(String),
+    /// COMMIT PREPARED
+    Commit(String),
+    /// ROLLBACK PREPARED
+    Rollback(String),
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionModes {
     pub isolation: Option<Isolation>,

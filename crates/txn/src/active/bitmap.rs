@@ -108,6 +108,18 @@ impl Bitmap {
         bitmap
     }
 
+    /// Of the ids from the first on and below `next`, all have ended but these.
+    pub(crate) fn have_ended(&self, next: Xid, running: &[Xid]) {
+        let first = self.oldest.load(Ordering::Relaxed);
+        for xid in (first..next.0)
+            .map(Xid)
+            .filter(|xid| !running.contains(xid))
+        {
+            self.begin(0, IdPurpose::Sub, || xid);
+            self.end(0, IdPurpose::Sub, &[xid], || ());
+        }
+    }
+
     /// The chunk's words, if it has been made and has not been given back.
     #[inline]
     fn words(&self, chunk: u64) -> Option<&[AtomicU64; CHUNK_WORDS]> {

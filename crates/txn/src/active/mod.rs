@@ -105,6 +105,9 @@ pub(crate) trait Form {
         stand: impl FnOnce() -> R,
     ) -> R;
 
+    /// The transaction of one session is another's from now on; it runs all the while.
+    fn hand_over(&self, _from: SessionIndex, _to: SessionIndex) {}
+
     /// Fills `set` with what runs now. `next` tells the first id not given out.
     fn look(&self, set: &mut RunningSet, next: impl Fn() -> Xid);
 
@@ -147,15 +150,18 @@ pub(crate) enum Listed {
 }
 
 impl ActiveTransactions {
-    /// `next`: the first id that will be given out.
-    pub(crate) fn new(form: SnapshotForm, next: Xid) -> ActiveTransactions {
+    /// `next`: the first id that will be given out. `running`: the ids below that run, which
+    /// are to [begin](Form::begin) yet.
+    pub(crate) fn new(form: SnapshotForm, next: Xid, running: &[Xid]) -> ActiveTransactions {
         match form {
             SnapshotForm::Csn => ActiveTransactions::ByNumber(ByNumber),
             SnapshotForm::Walk => {
                 ActiveTransactions::Listed(Listed::Walk(Box::new(Walk::new(next))))
             }
             SnapshotForm::Bitmap => {
-                ActiveTransactions::Listed(Listed::Bitmap(Box::new(Bitmap::new(next))))
+                let bitmap = Bitmap::new(running.iter().copied().min().unwrap_or(next));
+                bitmap.have_ended(next, running);
+                ActiveTransactions::Listed(Listed::Bitmap(Box::new(bitmap)))
             }
         }
     }
@@ -209,6 +215,9 @@ impl Form for ActiveTransactions {
         stand: impl FnOnce() -> R,
     ) -> R {
         to_form!(self, form => form.end(place, part, xids, stand))
+    }
+    fn hand_over(&self, from: SessionIndex, to: SessionIndex) {
+        to_form!(self, form => form.hand_over(from, to));
     }
     fn look(&self, set: &mut RunningSet, next: impl Fn() -> Xid) {
         to_form!(self, form => form.look(set, next));

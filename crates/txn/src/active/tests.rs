@@ -18,7 +18,7 @@ struct Forms {
 impl Forms {
     fn new(form: SnapshotForm) -> Forms {
         Forms {
-            form: ActiveTransactions::new(form, Xid(FIRST)),
+            form: ActiveTransactions::new(form, Xid(FIRST), &[]),
             next: AtomicU64::new(FIRST),
         }
     }

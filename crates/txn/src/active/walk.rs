@@ -166,6 +166,19 @@ impl Form for Walk {
         result
     }
 
+    fn hand_over(&self, from: SessionIndex, to: SessionIndex) {
+        self.exclusive();
+        let xid = self.xid_of(from).load(Ordering::Relaxed);
+        self.xid_of(to).store(xid, Ordering::Relaxed);
+        let running = std::mem::take(&mut *self.subs_of(from).xids.lock());
+        self.subs_of(from).count.store(0, Ordering::Relaxed);
+        let subs = self.subs_of(to);
+        subs.count.store(running.len() as u32, Ordering::Relaxed);
+        *subs.xids.lock() = running;
+        self.xid_of(from).store(NO_XID, Ordering::Relaxed);
+        self.latch.unlock_exclusive();
+    }
+
     fn look(&self, set: &mut RunningSet, _next: impl Fn() -> Xid) {
         let list = set.restart_list();
         self.shared();

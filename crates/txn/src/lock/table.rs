@@ -275,6 +275,20 @@ impl LockTable {
         pids.iter().map(blocker).collect()
     }
 
+    /// What one session holds is another's from now on: nobody comes between.
+    pub(crate) fn hand_over(&self, tag: LockTag, mask: ModeMask, from: u32, to: u32) {
+        let mut partition = self.partition(&tag).lock();
+        let Some(state) = partition.get_mut(&tag) else {
+            panic!("{tag} is not locked")
+        };
+        state.ungrant(from, mask);
+        state.grant(to, mask);
+        let watched = state.watchers.iter_mut().flat_map(|w| &mut w.pids);
+        watched
+            .filter(|pid| **pid == from)
+            .for_each(|pid| *pid = to);
+    }
+
     /// Gives modes back and serves the queue.
     pub(crate) fn release(&self, pid: u32, tag: LockTag, mask: ModeMask) {
         self.change(tag, |state| state.ungrant(pid, mask));

@@ -303,6 +303,49 @@ impl SessionEntry {
         until <= keep
     }
 
+    /// Whether the transaction and the session beyond it both hold something.
+    pub(crate) fn shares_locks_with_session(&self) -> bool {
+        let locks = self.held.lock();
+        let both = |tag| {
+            let held = locks.by_tag.find(tag).map(|at| &locks.by_tag[at]);
+            held.is_some_and(|held| held.transaction != 0 && held.session_modes != 0)
+        };
+        locks.by_tag.tags().any(both)
+    }
+
+    /// The transaction's locks, in the order it got them.
+    pub(crate) fn transaction_locks(&self) -> Vec<(LockTag, LockMode)> {
+        self.held.lock().order.clone()
+    }
+
+    /// The transaction's locks are `heir`'s from now on, whom nobody knows yet. None of them is
+    /// free in between.
+    pub(crate) fn hand_over_locks(&self, heir: &SessionEntry) {
+        let core = self.core();
+        let locks = &mut *self.held.lock();
+        let inherited = &mut *heir.held.lock();
+        for (tag, mode) in std::mem::take(&mut locks.order) {
+            let at = locks.by_tag.find(tag).expect("a lock in the order is held");
+            if locks.by_tag[at].in_word != 0
+                && let LockTag::Relation(relation) = tag
+            {
+                // As a strong locker does it; if one was quicker, it is in the table as well.
+                self.fast.move_to(&core.locks, self.pid(), relation);
+                locks.by_tag[at].word_was_moved();
+            }
+            let held = &mut locks.by_tag[at];
+            core.locks
+                .hand_over(tag, mode.bit(), self.pid(), heir.pid());
+            held.transaction &= !mode.bit();
+            held.in_table &= !mode.bit();
+            locks.forget_if_unused(at);
+            let at = inherited.by_tag.find_or_add(tag);
+            let own = &mut inherited.by_tag[at];
+            own.in_table |= mode.bit();
+            own.note(tag, mode, LockScope::Transaction, &mut inherited.order);
+        }
+    }
+
     /// How many locks the transaction has taken.
     pub(crate) fn lock_count(&self) -> usize {
         self.held.lock().order.len()

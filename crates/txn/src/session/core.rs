@@ -126,6 +126,7 @@ impl Core {
         config: TxnConfig,
         status: StatusLog,
         next: NextIds,
+        running: &[Xid],
         wal: Arc<Wal>,
         pool: Arc<Pool>,
         slots: ReplicationSlots,
@@ -140,7 +141,7 @@ impl Core {
             }),
         );
         Core {
-            running: ActiveTransactions::new(config.snapshot, next.xid),
+            running: ActiveTransactions::new(config.snapshot, next.xid, running),
             config,
             clock: Clock::default(),
             status,

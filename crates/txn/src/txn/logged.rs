@@ -1,10 +1,13 @@
 //! A commit between its record and its end: it cannot be taken back, and not everybody sees it yet.
 
-use throng_observe::{Structure, sampled};
-use throng_types::Xid;
+use std::sync::Arc;
+
+use throng_observe::{Structure, sampled, stop_point};
+use throng_types::{Lsn, Result, Xid};
 
 use super::Txn;
 use crate::active::{Form, IdPurpose};
+use crate::session::{CancelReason, SessionEntry};
 
 /// Files and locks that are given back between two turns: some hundred microseconds.
 pub(super) const PIECE: usize = 256;
@@ -16,6 +19,41 @@ pub(super) struct Logged {
 }
 
 impl Logged {
+    /// Ends a commit whose record ends at `lsn`, for `session`. With `sync`, once it is on disk.
+    ///
+    /// # Errors
+    /// That the log has failed.
+    #[inline]
+    pub async fn reach_disk(self, session: &Arc<SessionEntry>, lsn: Lsn, sync: bool) -> Result<()> {
+        let core = session.core();
+        stop_point!("txn.commit.logged", self.xid.0);
+        if !sync {
+            core.wal.request_flush(lsn);
+            return Ok(());
+        }
+        let undecided = self.unless_seen_early();
+        // With nobody else to serve, doing it is quicker than to have it done.
+        if throng_observe::serves_one_session() {
+            core.wal.flush_here();
+        }
+        let flushed = core.wal.flush(lsn).await;
+        let Some(logged) = undecided else {
+            return flushed.inspect_err(|_| session.cancel_flag().raise(CancelReason::Terminate));
+        };
+        match flushed {
+            Ok(()) => {
+                logged.end_in_turns().await;
+                Ok(())
+            }
+            Err(e) => {
+                // The session ends: nobody knows what became of its transaction.
+                session.cancel_flag().raise(CancelReason::Terminate);
+                logged.leave_undecided();
+                Err(e)
+            }
+        }
+    }
+
     /// Commits for all to see, unless that must wait for the disk.
     pub fn unless_seen_early(mut self) -> Option<Logged> {
         let txn = self.txn.as_mut()?;

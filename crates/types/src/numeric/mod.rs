@@ -185,6 +185,14 @@ impl Numeric {
         matches!(&self.0, Repr::Big(big) if big.coefficient.bits() > BITS)
     }
 
+    /// About how many bytes its digits take, as they are kept.
+    pub fn bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Big(big) => (big.coefficient.bits() / 8) as usize,
+            _ => 0,
+        }
+    }
+
     /// SQL's order: by value whatever the scale; NaN equals itself and is above everything.
     pub fn compare(&self, other: &Numeric) -> Ordering {
         if let (
@@ -486,7 +494,16 @@ mod tests {
             let digits: String = (0..length)
                 .map(|i| (b'0' + (i * i % 10) as u8) as char)
                 .collect();
-            assert_eq!(text::from_digits(&digits), digits.parse().ok());
+            let value: Option<num_bigint::BigUint> = digits.parse().ok();
+            assert_eq!(text::from_digits(&digits), value);
+            let value = value.expect("digits");
+            assert_eq!(text::to_digits(&value), value.to_str_radix(10));
+            let power = num_bigint::BigUint::from(10u8).pow(length);
+            assert_eq!(
+                text::to_digits(&power),
+                format!("1{}", "0".repeat(length as usize))
+            );
+            assert_eq!(text::to_digits(&(power - 1u8)), "9".repeat(length as usize));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{MAX_INTEGER_DIGITS, MAX_SCALE, Numeric, Repr};
 use num_bigint::{BigInt, BigUint, Sign};
-use num_traits::Num;
+use num_traits::{Euclid, Num};
 use std::fmt;
 use std::str::FromStr;
 
@@ -196,6 +196,47 @@ fn joined(digits: &str, part: usize, powers: &[BigUint]) -> Option<BigUint> {
     Some(high * power + joined(&digits[at..], part / 2, smaller)?)
 }
 
+/// A number's decimal digits. Long ones are divided into halves, which are divided again: that
+/// takes a fraction of the time of dividing by one word after another (Brent and Zimmermann,
+/// section 1.7.2).
+pub(super) fn to_digits(value: &BigUint) -> String {
+    /// What the library writes as fast in one go.
+    const FEW: u32 = 512;
+    /// More than the bits of so many digits.
+    const FEW_BITS: u64 = FEW as u64 * 10 / 3;
+    if value.bits() <= FEW_BITS {
+        return value.to_str_radix(10);
+    }
+    let mut powers = vec![BigUint::from(10u8).pow(FEW)];
+    while let Some(last) = powers.last()
+        && last.bits() * 2 <= value.bits()
+    {
+        powers.push(last * last);
+    }
+    let mut digits = String::new();
+    divided(value.clone(), &powers, FEW as usize, &mut digits);
+    digits
+}
+
+/// Appends the digits of a number, which are no more than twice those of the last of the powers:
+/// the first has `few`, each other one twice as many as the one before. Where digits stand before,
+/// zeros fill up to all of them.
+fn divided(value: BigUint, powers: &[BigUint], few: usize, digits: &mut String) {
+    let Some((power, smaller)) = powers.split_last() else {
+        let text = value.to_str_radix(10);
+        if !digits.is_empty() {
+            digits.extend(std::iter::repeat_n('0', few.saturating_sub(text.len())));
+            digits.push_str(&text);
+        } else if text != "0" {
+            digits.push_str(&text);
+        }
+        return;
+    };
+    let (high, low) = value.div_rem_euclid(power);
+    divided(high, smaller, few, digits);
+    divided(low, smaller, few, digits);
+}
+
 /// `digits × 10^-scale`, where the scale may be negative.
 fn assemble(digits: Digits, negative: bool, scale: i64) -> Result<Numeric, ParseError> {
     if digits.long.is_none() && (0..=i64::from(MAX_SCALE)).contains(&scale) {
@@ -238,7 +279,7 @@ impl Numeric {
                 if big.coefficient.sign() == Sign::Minus {
                     out.push(b'-');
                 }
-                let digits = big.coefficient.magnitude().to_str_radix(10);
+                let digits = to_digits(big.coefficient.magnitude());
                 write_point(digits.as_bytes(), usize::from(big.scale), out);
             }
         }

@@ -3,7 +3,7 @@
 
 use super::{Numeric, Repr};
 use num_bigint::{BigInt, Sign};
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{ToPrimitive, Zero};
 
 /// A numeric in groups of four decimal digits, as libpq sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Numeric {
             };
         }
         // Digits aligned so that the point falls between groups.
-        let text = self.coefficient().abs().to_str_radix(10);
+        let text = super::text::to_digits(self.coefficient().magnitude());
         let fraction_pad = (4 - scale % 4) % 4;
         let mut aligned = text.into_bytes();
         aligned.resize(aligned.len() + fraction_pad as usize, b'0');
@@ -206,7 +206,7 @@ impl Numeric {
                 }
             }
             _ => {
-                let text = self.coefficient().magnitude().to_str_radix(10);
+                let text = super::text::to_digits(self.coefficient().magnitude());
                 let text = text.trim_end_matches('0').as_bytes();
                 for pair in text.chunks(2) {
                     let low = pair.get(1).map_or(0, |d| d - b'0');

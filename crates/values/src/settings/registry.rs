@@ -177,7 +177,7 @@ registry! {
     MaxConnections "max_connections" int(1, 262_143, Unit::None), "10000", Postmaster; "Connections and Authentication / Connection Settings", "Sets the maximum number of concurrent connections."
     MaxIdentifierLength "max_identifier_length" int(63, 63, Unit::None), "63", Internal; "Preset Options", "Shows the maximum identifier length. (told)"
     MaxIndexKeys "max_index_keys" int(32, 32, Unit::None), "32", Internal; "Preset Options", "Shows the maximum number of index keys. (told)"
-    MaxPreparedTransactions "max_prepared_transactions" int(0, 0, Unit::None), "0", Postmaster; "Resource Usage / Memory", "Sets the maximum number of simultaneously prepared transactions. (told)"
+    MaxPreparedTransactions "max_prepared_transactions" int(0, 262_143, Unit::None), "0", Postmaster; "Resource Usage / Memory", "Sets the maximum number of simultaneously prepared transactions."
     MaxWalSize "max_wal_size" int(32, MAX, Unit::Megabytes), "1024", Sighup; "Write-Ahead Log / Checkpoints", "Sets the WAL size that triggers a checkpoint."
     Port "port" int(0, 65_535, Unit::None), "5433", Postmaster; "Connections and Authentication / Connection Settings", "Sets the TCP port the server listens on. (told; the server's --listen decides)"
     QuoteAllIdentifiers "quote_all_identifiers" Kind::Enum(&["off"]), "off", User; "Version and Platform Compatibility", "Quotes all identifiers when definitions are written as SQL. (told)"

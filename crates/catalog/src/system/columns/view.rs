@@ -38,7 +38,7 @@ relations! {
         name: TEXT, statement: TEXT, prepare_time: TIMESTAMPTZ, parameter_types: REGTYPE_ARRAY,
         result_types: REGTYPE_ARRAY, from_sql: BOOL, generic_plans: INT8, custom_plans: INT8,
     }
-    12090 pg_prepared_xacts {
+    12090 pg_prepared_xacts in activity {
         transaction: XID, gid: TEXT, prepared: TIMESTAMPTZ, owner: NAME, database: NAME,
     }
     12068 pg_publication_tables {

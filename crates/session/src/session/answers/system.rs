@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use throng_bind::binder;
 use throng_catalog::system::{
     ArchiverInfo, CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo,
-    SessionInfo, SettingInfo, SlotInfo, StallInfo, StructureInfo, SystemState, TableActivity,
-    WaitInfo, WaitingInfo, WalSenderInfo,
+    PreparedTransactionInfo, SessionInfo, SettingInfo, SlotInfo, StallInfo, StructureInfo,
+    SystemState, TableActivity, WaitInfo, WaitingInfo, WalSenderInfo,
 };
 use throng_catalog::{Catalog, IndexDef, PolicyCondition, Relation, TableDef, ViewDef};
 use throng_txn::{ArchivedFile, LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
@@ -102,6 +102,8 @@ impl SystemState for SessionHost<'_> {
         let sys = &self.session.engine.sys;
         let ids: HashMap<u32, (u32, u32)> = sys.virtual_transactions().into_iter().collect();
         let own = ids.iter().filter(|(_, (_, number))| *number != 0);
+        let prepared = sys.prepared_holders();
+        let own = own.filter(|(pid, _)| !prepared.contains_key(pid));
         let own = own.map(|(pid, id)| LockInfo {
             lock_type: "virtualxid".to_owned(),
             virtual_transaction: virtual_name(*id),
@@ -114,7 +116,11 @@ impl SystemState for SessionHost<'_> {
         let locks = sys.locks().into_iter();
         let locks = locks.map(|lock| {
             let id = ids.get(&lock.pid).copied().unwrap_or_default();
-            self.lock_row(lock, virtual_name(id))
+            let pid = match prepared.contains_key(&lock.pid) {
+                true => 0,
+                false => lock.pid,
+            };
+            self.lock_row(throng_txn::LockInfo { pid, ..lock }, virtual_name(id))
         });
         let reads = self.read_locks(&ids).into_iter();
         locks.chain(reads).chain(own).collect()
@@ -173,6 +179,19 @@ impl SystemState for SessionHost<'_> {
             .collect();
         rows.sort_by(|a, b| a.name.cmp(&b.name));
         rows
+    }
+
+    fn prepared_transactions(&self) -> Vec<PreparedTransactionInfo> {
+        let prepared = self.session.engine.sys.prepared().into_iter();
+        prepared
+            .map(|info| PreparedTransactionInfo {
+                transaction: info.xid.0,
+                gid: info.gid,
+                prepared: from_unix(info.at),
+                owner: info.owner,
+                database: info.database,
+            })
+            .collect()
     }
 
     fn cursors(&self) -> Vec<CursorInfo> {

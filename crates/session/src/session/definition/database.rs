@@ -83,7 +83,7 @@ impl Session {
         for look in 0..=LOOKS {
             there = self.engine.clients_of(&name);
             if there.is_empty() {
-                return Ok(());
+                return self.must_have_no_prepared(oid, &name);
             }
             if force && look == 0 {
                 for pid in &there {
@@ -105,6 +105,18 @@ impl Session {
             1 => "There is 1 other session using the database.".to_owned(),
             n => format!("There are {n} other sessions using the database."),
         };
+        Err(Error::new(state::OBJECT_IN_USE, message).detail(detail))
+    }
+
+    /// Prepared transactions use a database as sessions do.
+    fn must_have_no_prepared(&self, oid: Oid, name: &str) -> Result<()> {
+        let prepared = self.engine.sys.prepared();
+        let detail = match prepared.iter().filter(|p| p.database == oid).count() {
+            0 => return Ok(()),
+            1 => "There is 1 prepared transaction using the database.".to_owned(),
+            n => format!("There are {n} prepared transactions using the database."),
+        };
+        let message = format!("database \"{name}\" is being accessed by other users");
         Err(Error::new(state::OBJECT_IN_USE, message).detail(detail))
     }
 

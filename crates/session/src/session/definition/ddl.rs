@@ -8,6 +8,7 @@
 //! 5. Keep the copy as this transaction's catalog; commit writes the changed objects and publishes
 //!    them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use throng_access::admit_write;
@@ -127,6 +128,11 @@ impl DdlHost for DefinitionHost<'_> {
         self.temporary.to_owned()
     }
 
+    fn is_being_named(&self, schema: Oid, name: &str) -> bool {
+        let tag = name_lock(schema, name);
+        self.engine.sys.is_held_beside(tag, self.txn.session())
+    }
+
     fn needed_elsewhere(&self, role: Oid) -> Vec<(String, usize)> {
         let databases = self.engine.databases.all().into_iter();
         let others = databases.map(|database| database.catalog());
@@ -216,7 +222,17 @@ impl Session {
                 txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;
             }
             let mut edit = CatalogEdit::new(&catalog);
-            let outcome = self.apply(&mut edit, ddl, &catalog).await?;
+            let outcome = match self.apply(&mut edit, ddl, &catalog).await {
+                Err(e) if e.code() == state::DEPENDENT_OBJECTS_STILL_EXIST => {
+                    // Those that depend may be about to go.
+                    self.lock_dependents(ddl, &catalog).await?;
+                    match self.database.version() != seen {
+                        true => continue,
+                        false => return Err(e),
+                    }
+                }
+                outcome => outcome?,
+            };
             let txn = &self.transaction()?.txn;
             for table in &outcome.touched {
                 txn.lock_relation(*table, strength(ddl)).await?;
@@ -277,6 +293,27 @@ impl Session {
             self.keep_definitions(edited, changes, catalog.version())?;
             return Ok((filled, outcome.notices));
         }
+    }
+
+    /// Locks the views over the tables that a definition is about, and those over these.
+    async fn lock_dependents(&self, ddl: &Ddl, catalog: &Catalog) -> Result<()> {
+        let txn = &self.transaction()?.txn;
+        let mut under: Vec<Oid> = tables_of(ddl, catalog)
+            .into_iter()
+            .map(|(oid, _)| oid)
+            .collect();
+        let mut locked: HashSet<Oid> = HashSet::new();
+        while let Some(oid) = under.pop() {
+            for view in catalog.views() {
+                let reads = view.uses.iter().any(|used| used.object == oid);
+                if reads && locked.insert(view.oid) {
+                    txn.lock_relation(view.oid, LockMode::AccessExclusive)
+                        .await?;
+                    under.push(view.oid);
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn apply(

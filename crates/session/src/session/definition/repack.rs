@@ -256,8 +256,7 @@ impl Repacking<'_> {
         let columns = self.source.def.columns.len();
         let mut row: Vec<Datum> = Vec::with_capacity(columns);
         self.source.decode(bytes, columns, &mut row)?;
-        let mut fetch = large::Fetch::default();
-        retry(|| self.source.fetch_external(&mut row, &mut fetch)).await?;
+        self.source.read_external(&mut row).await?;
         Ok(row)
     }
 

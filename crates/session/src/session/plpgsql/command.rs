@@ -194,19 +194,10 @@ impl Session {
         values: Vec<Datum>,
         client: &mut Gathered<'_>,
     ) -> Result<()> {
-        let of_transaction = || {
-            let message = "unsupported transaction command in PL/pgSQL";
-            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
-        };
+        refuse_of_transaction(&command)?;
         self.refuse_restricted(&command)?;
         match command {
             Command::Empty | Command::NothingTo(_) => Ok(()),
-            Command::Begin(_)
-            | Command::Commit { .. }
-            | Command::Rollback { .. }
-            | Command::Savepoint(_)
-            | Command::RollbackTo(_)
-            | Command::Release(_) => of_transaction(),
             Command::Set { name, value, local } => {
                 let scope = if local { Scope::Local } else { Scope::Session };
                 self.set_config(&name, value.as_deref(), scope)
@@ -307,5 +298,22 @@ impl Session {
             }
             _ => Err(inside("this command")),
         }
+    }
+}
+
+/// Where a transaction begins and ends is not for a body's commands to say.
+fn refuse_of_transaction(command: &Command) -> Result<()> {
+    match command {
+        Command::Begin(_)
+        | Command::Commit { .. }
+        | Command::Rollback { .. }
+        | Command::TwoPhase(_)
+        | Command::Savepoint(_)
+        | Command::RollbackTo(_)
+        | Command::Release(_) => {
+            let message = "unsupported transaction command in PL/pgSQL";
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! Portals and cursors: statements under way whose rows are asked for in parts.
 
+mod clients;
 pub(super) mod position;
 pub(super) mod rows;
 
@@ -16,7 +17,6 @@ use throng_sync::Pooled;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
-use throng_values::func::EvalContext;
 
 use super::Session;
 use super::definition::in_use::{Held, Using};
@@ -25,10 +25,10 @@ use super::statement::plans::CachedPlan;
 use super::statement::prepared::{Prepared, VALUES, is_data};
 use super::statement::query::{Rows, Run, as_text, columns, tag};
 use super::utility::explain::Discard;
+use clients::{Collect, Described, WithoutPlaces};
 use position::Places;
 use rows::{Picked, Stored};
-use throng_exec::client::Notification;
-use throng_exec::client::{Client, ClientFuture, Format, RowShape};
+use throng_exec::client::{Client, Format, RowShape};
 use throng_exec::run::Row;
 use throng_exec::spill::RowStore;
 
@@ -243,6 +243,12 @@ impl Portals {
         let held = self.unnamed.iter_mut().chain(self.named.values_mut());
         held.for_each(|portal| portal.outlives = true);
         ended
+    }
+
+    /// Whether the transaction under way has made one that is to outlive it.
+    pub fn holds_any(&self) -> bool {
+        let mut all = self.unnamed.iter().chain(self.named.values());
+        all.any(|portal| portal.kind.hold && !portal.outlives)
     }
 
     /// Those that DECLARE made, by name.
@@ -889,101 +895,4 @@ impl Session {
 enum Advance {
     Complete(Cow<'static, str>),
     Suspended,
-}
-
-/// Passes everything on but the rows, which it keeps where somebody wants them.
-struct Collect<'a> {
-    inner: &'a mut dyn Client,
-    rows: Option<&'a mut RowStore>,
-}
-
-/// A client that has been told the result's columns, and in which formats it wants them.
-struct Described<'a> {
-    inner: &'a mut dyn Client,
-    shape: Option<Arc<RowShape>>,
-}
-
-macro_rules! pass_on {
-    () => {
-        fn command_complete(&mut self, tag: &str) {
-            self.inner.command_complete(tag);
-        }
-        fn empty_query(&mut self) {
-            self.inner.empty_query();
-        }
-        fn portal_suspended(&mut self) {
-            self.inner.portal_suspended();
-        }
-        fn notice(&mut self, notice: &Error) {
-            self.inner.notice(notice);
-        }
-        fn hears_at_once(&self) -> bool {
-            self.inner.hears_at_once()
-        }
-        fn parameter_status(&mut self, name: &str, value: &str) {
-            self.inner.parameter_status(name, value);
-        }
-        fn notification(&mut self, pid: i32, notification: &Notification) {
-            self.inner.notification(pid, notification);
-        }
-        fn copy_in_start(&mut self, format: Format, columns: usize) {
-            self.inner.copy_in_start(format, columns);
-        }
-        fn copy_read<'a>(&'a mut self, into: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
-            self.inner.copy_read(into)
-        }
-        fn copy_out_start(&mut self, format: Format, columns: usize) {
-            self.inner.copy_out_start(format, columns);
-        }
-        fn copy_data(&mut self, bytes: &[u8]) {
-            self.inner.copy_data(bytes);
-        }
-        fn copy_out_done(&mut self) {
-            self.inner.copy_out_done();
-        }
-        fn backlog(&self) -> usize {
-            self.inner.backlog()
-        }
-        fn flush(&mut self) -> ClientFuture<'_, ()> {
-            self.inner.flush()
-        }
-    };
-}
-
-impl Client for Collect<'_> {
-    fn row_description(&mut self, _: &RowShape) {}
-    fn row(&mut self, row: &[Datum], _: &RowShape, _: &EvalContext<'_>) -> Result<()> {
-        match &mut self.rows {
-            Some(rows) => rows.keep(row),
-            None => Ok(()),
-        }
-    }
-    pass_on!();
-}
-
-/// A client that is not to see the places of a cursor's rows.
-struct WithoutPlaces<'a> {
-    inner: &'a mut dyn Client,
-}
-
-impl Client for WithoutPlaces<'_> {
-    fn row_description(&mut self, shape: &RowShape) {
-        self.inner.row_description(shape);
-    }
-    fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
-        self.inner
-            .row(position::shown(row, shape.fields.len()), shape, ctx)
-    }
-    pass_on!();
-}
-
-impl Client for Described<'_> {
-    fn row_description(&mut self, _: &RowShape) {}
-    fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
-        match &self.shape {
-            Some(told) if told.fields.len() == shape.fields.len() => self.inner.row(row, told, ctx),
-            _ => self.inner.row(row, shape, ctx),
-        }
-    }
-    pass_on!();
 }

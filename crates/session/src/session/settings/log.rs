@@ -51,6 +51,7 @@ fn class_of(statement: &Statement) -> Class {
         S::Set { .. } | S::SetTransaction { .. } | S::SetRole { .. } | S::Reset(_) => Class::All,
         S::SetSessionAuthorization { .. } | S::SetConstraints { .. } | S::Checkpoint => Class::All,
         S::Begin(_) | S::Commit { .. } | S::Rollback { .. } | S::Savepoint(_) => Class::All,
+        S::TwoPhase(_) => Class::All,
         S::RollbackTo(_) | S::Release(_) | S::Prepare { .. } | S::Execute { .. } => Class::All,
         S::Deallocate(_) | S::Declare { .. } | S::Fetch { .. } | S::Close(_) => Class::All,
         S::Lock { .. } | S::Vacuum { .. } | S::Analyze { .. } | S::Reindex { .. } => Class::All,

@@ -23,6 +23,7 @@ use crate::session::transaction::Block;
 use throng_exec::client::Turns;
 use throng_exec::client::{Client, Field, Format, RowShape};
 use throng_exec::drive::{Returning, next, next_after, next_now};
+use throng_exec::outgoing;
 use throng_exec::run::build::Execution;
 use throng_exec::run::context::{Env, NodeCounters};
 use throng_exec::run::{Row, Suspension, constant};
@@ -394,8 +395,7 @@ impl Session {
                 });
             }
             if let Some(shape) = shape {
-                let row = |client: &mut dyn Client| client.row(&run.row, shape, &env.eval);
-                client.with(row).transpose()?;
+                outgoing::give(&client, &run.row, shape, env).await?;
             }
             given += 1;
             client.drain().await?;

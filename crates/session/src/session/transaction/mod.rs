@@ -9,6 +9,7 @@
 
 pub(super) mod constraints;
 pub(super) mod notify;
+mod prepared;
 pub(super) mod temporary;
 
 use std::cell::{Cell, RefCell};
@@ -19,7 +20,7 @@ use throng_bind::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_catalog::{Catalog, Change, TableDef};
 use throng_plan::PlannedStatement;
 use throng_syntax::parse::ast::Statement;
-use throng_syntax::vocabulary::TableLock;
+use throng_syntax::vocabulary::{TableLock, TwoPhase};
 use throng_txn::{Isolation, Txn};
 use throng_types::dispose::dispose;
 use throng_types::error::{Severity, state};
@@ -169,7 +170,10 @@ impl Session {
     pub(super) fn refuse_if_failed(&self, statement: &Statement) -> Result<()> {
         let ends = matches!(
             statement,
-            Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_)
+            Statement::Commit { .. }
+                | Statement::TwoPhase(TwoPhase::Prepare(_))
+                | Statement::Rollback { .. }
+                | Statement::RollbackTo(_)
         );
         if self.block != Block::Failed || ends {
             return Ok(());

@@ -102,7 +102,10 @@ impl Session {
 
     pub(in crate::session) fn unlisten(&self, channel: Option<String>) {
         let changes = &mut self.outbox.borrow_mut().changes;
-        changes.push(Change::Unlisten(channel));
+        // Where nothing is listened to there is nothing to end.
+        if self.listener.is_some() || !changes.is_empty() {
+            changes.push(Change::Unlisten(channel));
+        }
     }
 
     pub(in crate::session) fn notify(&self, channel: &str, payload: &str) -> Result<()> {

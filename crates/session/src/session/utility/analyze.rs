@@ -29,7 +29,9 @@ use throng_exec::rows::PageRows;
 use throng_exec::table::Table;
 
 /// Rows of a sample that are looked at, or thrown away, in a millisecond.
-const FEW: usize = 1_000;
+const FEW: usize = 100;
+/// Rows that are sorted in a millisecond or two.
+const SORTED_HERE: usize = 30_000;
 
 type SampledRows = Vec<(Tid, Vec<Sampled>)>;
 
@@ -154,7 +156,7 @@ impl Session {
             let columns = self.columns_of(def, sample, before, true, manner).await?;
             stats.family = Some(FamilyStats { rows, columns });
         }
-        self.keep_statistics(stats)?;
+        self.keep_statistics(stats).await?;
         let by = match manner.pace {
             None => By::Statement,
             Some(_) => By::Background,
@@ -166,12 +168,21 @@ impl Session {
         Ok(())
     }
 
-    fn keep_statistics(&self, stats: StatsDef) -> Result<()> {
+    /// Common values and bounds of many columns are megabytes of text, which is written beside the
+    /// event loop.
+    async fn keep_statistics(&self, stats: StatsDef) -> Result<()> {
         let catalog = self.definitions();
-        let mut edit = CatalogEdit::new(&catalog);
-        edit.put(Object::Stats(Arc::new(stats)));
-        let (edited, changes) = edit.finish();
-        self.keep_definitions(Arc::new(edited), changes, catalog.version())
+        let version = catalog.version();
+        let before = Arc::clone(&catalog);
+        let stats = Arc::new(stats);
+        let (edited, changes) = self
+            .on_a_thread(move |_| {
+                let mut edit = CatalogEdit::new(&before);
+                edit.put(Object::Stats(stats.clone()));
+                Ok(edit.finish())
+            })
+            .await?;
+        self.keep_definitions(Arc::new(edited), changes, version)
     }
 
     fn target_of(&self, column: &throng_catalog::ColumnDef) -> usize {
@@ -319,6 +330,7 @@ impl Session {
             let share = (wanted * own / pages).round().max(1.0) as usize;
             let sample = self.sample(member, share, manner).await?;
             let places = columns_in_child(def, member);
+            let mut taken = 0;
             let row_of = |mut row: Vec<Sampled>| -> Vec<Sampled> {
                 let mut value = |attnum: &u16| {
                     let at = usize::from(*attnum).checked_sub(1);
@@ -327,8 +339,13 @@ impl Session {
                 };
                 places.iter().map(&mut value).collect()
             };
-            let rows = sample.rows.into_iter().map(|(tid, row)| (tid, row_of(row)));
-            all.rows.extend(rows);
+            for (tid, row) in sample.rows {
+                all.rows.push((tid, row_of(row)));
+                taken += 1;
+                if taken % FEW == 0 {
+                    throng_exec::turns::next_turn().await;
+                }
+            }
             all.total += sample.total;
             all.pages += sample.pages;
         }
@@ -383,7 +400,18 @@ impl Session {
             snapshot.move_on();
             self.turn(&[def.oid], PAGE_COST, manner).await?;
         }
-        rows.sort_by_key(|(tid, _)| *tid);
+        if rows.len() > SORTED_HERE {
+            let unsorted = Mutex::new(rows);
+            rows = self
+                .on_a_thread(move |_| {
+                    let mut rows = std::mem::take(&mut *unsorted.lock());
+                    rows.sort_unstable_by_key(|(tid, _)| *tid);
+                    Ok(rows)
+                })
+                .await?;
+        } else {
+            rows.sort_unstable_by_key(|(tid, _)| *tid);
+        }
         let of_all = |found: u64| match read > 0.0 {
             true => (found as f64 / read * f64::from(pages)).round(),
             false => 0.0,

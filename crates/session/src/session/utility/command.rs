@@ -78,6 +78,7 @@ impl Session {
                 self.notices(warning.into_iter().collect(), client);
                 "ROLLBACK"
             }
+            Command::TwoPhase(step) => self.two_phase(step, client).await?,
             Command::Savepoint(name) => {
                 self.savepoint(name)?;
                 "SAVEPOINT"
@@ -86,10 +87,7 @@ impl Session {
                 self.rollback_to_savepoint(&name).await?;
                 "ROLLBACK"
             }
-            Command::Release(name) => {
-                self.release_savepoint(&name)?;
-                "RELEASE"
-            }
+            Command::Release(name) => self.release_savepoint(&name).map(|()| "RELEASE")?,
             Command::SetTransaction { modes, session } => {
                 self.set_modes(modes, session, client)?;
                 "SET"
