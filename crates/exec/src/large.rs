@@ -96,6 +96,7 @@ fn stored_bytes(value: &Datum) -> Option<&[u8]> {
     let bytes = match value {
         Datum::Text(text) | Datum::Json(text) => text.as_bytes(),
         Datum::Bytea(bytes) => bytes,
+        Datum::Base(value) => &value.bytes,
         Datum::Jsonb(value) => value.as_bytes(),
         _ => return None,
     };

@@ -113,6 +113,7 @@ impl Callee {
         let few = |value: &Datum| match value {
             Datum::Text(text) | Datum::Json(text) => text.len() <= FEW,
             Datum::Bytea(bytes) => bytes.len() <= FEW,
+            Datum::Base(value) => value.bytes.len() <= FEW,
             Datum::Array(array) => array.items.len() <= FEW / size_of::<Datum>(),
             // A part of it is found by halving, and seldom much of it.
             Datum::Jsonb(json) => json.as_bytes().len() <= 16 * FEW,

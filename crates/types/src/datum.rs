@@ -1,5 +1,6 @@
 //! One value, as every room passes it on.
 
+use crate::base::BaseValue;
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
 use crate::{Oid, Tid, dispose};
@@ -46,6 +47,8 @@ pub enum Datum {
     /// The type `json`: its text as it was given.
     Json(Text),
     Jsonb(Jsonb),
+    /// A value of a base type that is kept as bytes: `inet`, `bit` and their like.
+    Base(BaseValue),
     /// A row value.
     Record(Arc<Record>),
     /// Where a value too large for its row is kept. Only rows hold it; whoever reads the row
@@ -79,6 +82,7 @@ impl PartialEq for Datum {
             (D::Array(a), D::Array(b)) => a == b,
             (D::Enum(a), D::Enum(b)) => a == b,
             (D::Jsonb(a), D::Jsonb(b)) => a == b,
+            (D::Base(a), D::Base(b)) => a == b,
             (D::Record(a), D::Record(b)) => a == b,
             _ => false,
         }
@@ -202,6 +206,9 @@ impl Datum {
     pub fn bytea(bytes: impl Into<Arc<[u8]>>) -> Datum {
         Datum::Bytea(bytes.into())
     }
+    pub fn base(ty: Oid, bytes: impl Into<Arc<[u8]>>) -> Datum {
+        Datum::Base(BaseValue::new(ty, bytes))
+    }
     pub fn array(array: Array) -> Datum {
         Datum::Array(Arc::new(array))
     }
@@ -256,6 +263,7 @@ impl Datum {
             Datum::Enum(v) => v.ty,
             Datum::Json(_) => oid::JSON,
             Datum::Jsonb(_) => oid::JSONB,
+            Datum::Base(v) => v.ty,
             Datum::Record(_) => oid::RECORD,
         }
     }

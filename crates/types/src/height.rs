@@ -93,6 +93,7 @@ fn length(value: &Datum) -> u64 {
         Datum::Text(text) | Datum::Json(text) => text.len() as u64,
         Datum::Jsonb(json) => json.as_bytes().len() as u64,
         Datum::Bytea(bytes) => bytes.len() as u64,
+        Datum::Base(value) => value.bytes.len() as u64,
         Datum::Array(array) => {
             let looked = array.items.iter().take(LOOKS);
             let sum: u64 = looked.clone().map(|item| 2 * length(item)).sum();

@@ -38,6 +38,7 @@ fn is_long(value: &Datum) -> bool {
     match value {
         Datum::Text(text) | Datum::Json(text) => text.len() > LONG,
         Datum::Bytea(bytes) => bytes.len() > LONG,
+        Datum::Base(value) => value.bytes.len() > LONG,
         Datum::Jsonb(json) => json.as_bytes().len() > LONG,
         Datum::Numeric(number) => number.is_wide(),
         Datum::Array(_) | Datum::Record(_) => holds_much(value, NESTED),

@@ -9,6 +9,7 @@
 //!   integer      7F - n bytes (negative) or 80 + n (others), then the n significant bytes, big endian
 //!   float        40, the double's bits, sign flipped (all bits where negative), big endian; NaN last, -0 as 0
 //!   jsonb        see jsonb::write_key
+//!   base types   40, their ordered form as bytes
 //!   text, bytea  40, the bytes with 00 written as 00 FF, then 00 01
 //!   numeric      see Numeric::write_ordered
 //!   interval     40, its microseconds as 16 bytes, sign flipped
@@ -17,11 +18,12 @@
 //! In a descending column the value's bytes are inverted; where NULLs stand is told apart from
 //! that.
 
+use crate::base::{BaseOrder, BaseValue, base_type};
 use crate::datum::Datum;
 use crate::error::state;
 use crate::jsonb;
 use crate::ordered::write_bytes;
-use crate::sqltype::{made, oid};
+use crate::sqltype::{made, oid, type_name};
 use crate::{Error, Oid, Result, SqlType};
 
 /// The longest key an index holds; a longer one is refused with 54000 by the index's owner.
@@ -91,6 +93,7 @@ pub fn supported(column_type: Oid) -> bool {
             | oid::REGROLE
             | oid::REGNAMESPACE
     ) || made::is_enum(column_type)
+        || base_type(column_type).is_some_and(|base| !matches!(base.order, BaseOrder::None))
 }
 
 /// Whether [`part_len`] can tell where a part of a key of this type ends.
@@ -118,6 +121,7 @@ fn shape_of(column_type: Oid) -> Option<Shape> {
         oid::UUID | oid::INTERVAL => Shape::Fixed(17),
         oid::TEXT | oid::VARCHAR | oid::NAME | oid::BPCHAR | oid::BYTEA => Shape::Bytes,
         other if made::is_enum(other) => Shape::Fixed(9),
+        other if base_type(other).is_some() => Shape::Bytes,
         _ => return None,
     })
 }
@@ -242,8 +246,17 @@ fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<
             }
         }
         Datum::Jsonb(value) => jsonb::write_key(value.root(), true, out),
+        Datum::Base(v) => base_value(v, out)?,
         Datum::Json(_) => return Err(no_order("json")),
         Datum::External(_) => return Err(Error::internal("a stored value was not fetched")),
+    }
+    Ok(())
+}
+
+fn base_value(value: &BaseValue, out: &mut Vec<u8>) -> Result<()> {
+    match value.ordered_form() {
+        Some(form) => bytes(&form, out),
+        None => return Err(no_order(&type_name(value.ty))),
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! Imported by: `server`, `analytics`, `session`, `exec`, `lab`, `plan`, `bind`, `catalog`,
 //! `values`, `syntax`, `txn`, `access`, `buffer`, `wal`, `disk`.
 
+pub mod base;
 pub mod calendar;
 pub mod datum;
 pub mod dispose;
@@ -24,6 +25,7 @@ pub mod shared;
 pub mod sqltype;
 pub mod stack;
 pub mod vocabulary;
+pub use base::BaseValue;
 pub use datum::{Array, Datum, Dim, EnumValue, Interval, Record, Text, TimeTz};
 pub use error::{Error, Result, SqlState};
 pub use ids::{BlockNo, Cid, Csn, FileId, Lsn, Oid, PageId, Tid, Xid};

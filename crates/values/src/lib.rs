@@ -12,6 +12,7 @@ pub mod extension;
 pub mod format;
 pub mod func;
 pub mod hash;
+pub mod inverted;
 pub mod io;
 mod regex;
 pub mod settings;

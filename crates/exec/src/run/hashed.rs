@@ -101,6 +101,7 @@ fn weigh(value: &Datum, looks: &mut u32) -> usize {
         Datum::Text(s) | Datum::Json(s) if s.len() > 23 => s.len(),
         Datum::Jsonb(v) => v.as_bytes().len(),
         Datum::Bytea(b) => b.len(),
+        Datum::Base(v) => v.bytes.len(),
         Datum::Array(a) => weigh_items(&a.items, looks),
         Datum::Record(record) => {
             let mut sum = size_of::<Record>();
@@ -127,6 +128,7 @@ fn weigh_items(items: &[Datum], looks: &mut u32) -> usize {
                 | Datum::Json(_)
                 | Datum::Jsonb(_)
                 | Datum::Bytea(_)
+                | Datum::Base(_)
                 | Datum::Record(_)
                 | Datum::Numeric(_)
         )

@@ -93,6 +93,7 @@ mod kind {
     pub const JSONB: u8 = 23;
     pub const RECORD: u8 = 24;
     pub const EXTERNAL: u8 = 25;
+    pub const BASE: u8 = 26;
 }
 
 fn write(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
@@ -145,6 +146,9 @@ fn write(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         }
         Datum::Json(v) => fixed(kind::JSON, [], out).and_then(|()| varying(v.as_bytes(), out)),
         Datum::Jsonb(v) => fixed(kind::JSONB, [], out).and_then(|()| varying(v.as_bytes(), out)),
+        Datum::Base(v) => {
+            fixed(kind::BASE, v.ty.0.to_le_bytes(), out).and_then(|()| varying(&v.bytes, out))
+        }
         Datum::Record(v) => write_record(v, out),
         Datum::External(v) => fixed(kind::EXTERNAL, *v, out),
     }
@@ -256,6 +260,10 @@ impl<'a> Bytes<'a> {
             }),
             kind::JSON => Datum::Json(self.text()?),
             kind::JSONB => Datum::Jsonb(Jsonb::from_stored(self.varying()?)),
+            kind::BASE => {
+                let ty = Oid(u32::from_le_bytes(self.take()?));
+                Datum::base(ty, self.varying()?)
+            }
             kind::RECORD => self.record()?,
             kind::EXTERNAL => Datum::External(self.take()?),
             _ => return Err(damaged()),
@@ -359,6 +367,7 @@ mod tests {
                 months: 3,
             }),
             Datum::Uuid([9; 16]),
+            Datum::base(Oid(9), *b"\0kept"),
             Datum::Oid(77),
             Datum::Tid(Tid { block: 8, slot: 9 }),
             nested.clone(),

@@ -15,6 +15,7 @@ mod nested;
 #[cfg(test)]
 mod tests;
 
+use crate::base::base_type;
 use crate::datum::{Datum, EnumValue, Interval, Text, TimeTz};
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
@@ -64,6 +65,8 @@ pub enum Phys {
     Enum(Oid),
     Json,
     Jsonb,
+    /// Of that type.
+    Base(Oid),
     Array,
     Record,
 }
@@ -114,6 +117,7 @@ impl Phys {
             | oid::REGNAMESPACE
             | oid::REGROLE
             | oid::REGCOLLATION => Phys::Oid,
+            _ if base_type(ty).is_some() => Phys::Base(ty),
             _ if made::is_enum(ty) => Phys::Enum(ty),
             _ if made::is_composite(ty) => Phys::Record,
             _ if crate::sqltype::element_of(ty).is_some() => Phys::Array,
@@ -140,6 +144,7 @@ impl Phys {
             | Phys::Bytea
             | Phys::Json
             | Phys::Jsonb
+            | Phys::Base(_)
             | Phys::Array
             | Phys::Record => return None,
         })
@@ -416,6 +421,7 @@ impl RowLayout {
             Phys::Json => Ok(Datum::Json(text(bytes)?)),
             Phys::Bytea => Ok(Datum::Bytea(bytes)),
             Phys::Jsonb => Ok(Datum::Jsonb(Jsonb::from_shared(bytes))),
+            Phys::Base(ty) => Ok(Datum::base(ty, bytes)),
             _ => read_varying(phys, &bytes),
         }
     }
@@ -612,6 +618,7 @@ fn read_varying(phys: Phys, bytes: &[u8]) -> Result<Datum> {
             Ok(Datum::Json(Text::new(text)))
         }
         Phys::Jsonb => Ok(Datum::Jsonb(Jsonb::from_stored(bytes))),
+        Phys::Base(ty) => Ok(Datum::base(ty, bytes)),
         Phys::Numeric => Numeric::read_stored(bytes)
             .map(Datum::Numeric)
             .ok_or_else(damaged),
@@ -659,6 +666,7 @@ fn write_value(value: &Datum, phys: Phys, out: &mut Vec<u8>) -> Result<()> {
         (Datum::Text(v), Phys::Text) => write_varying(v.as_bytes(), out)?,
         (Datum::Bytea(v), Phys::Bytea) => write_varying(v, out)?,
         (Datum::Json(v), Phys::Json) => write_varying(v.as_bytes(), out)?,
+        (Datum::Base(v), Phys::Base(ty)) if v.ty == ty => write_varying(&v.bytes, out)?,
         (Datum::Jsonb(v), Phys::Jsonb) => write_varying(v.as_bytes(), out)?,
         (Datum::Numeric(v), Phys::Numeric) => {
             if v.as_small().is_some() {

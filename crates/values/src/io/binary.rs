@@ -1,7 +1,9 @@
 //! The binary forms of libpq's protocol: big endian, one per type.
 
+use super::base::{base_type, described};
 use super::object_kind;
 use crate::eval::EvalContext;
+use std::borrow::Cow;
 use throng_types::calendar::{MICROS_PER_DAY, date_in_range, timestamp_in_range};
 use throng_types::datum::Dim;
 use throng_types::error::state;
@@ -59,6 +61,7 @@ pub fn output_binary(
             v.root().write_text(out);
             ctx.format.charset.encode_from(start, out)?;
         }
+        Datum::Base(v) => (described(v.ty)?.send)(ctx, &v.bytes, out)?,
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
         Datum::TimeTz(v) => {
@@ -140,6 +143,14 @@ impl<'a> Reader<'a> {
         self.0 = rest;
         Ok(head)
     }
+    /// All that is left.
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+    /// All that is left, in the client's encoding.
+    fn text(&mut self, ctx: &EvalContext<'_>) -> Result<Cow<'a, str>> {
+        ctx.format.charset.decode(self.rest())
+    }
     fn i32(&mut self) -> Result<i32> {
         self.take().map(i32::from_be_bytes)
     }
@@ -195,23 +206,11 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         | oid::UNKNOWN
         | oid::CSTRING
         | oid::PG_NODE_TREE
-        | oid::ACLITEM => {
-            let n = r.0.len();
-            Datum::Text(Text::new(&ctx.format.charset.decode(r.bytes(n)?)?))
-        }
-        oid::NAME => {
-            let n = r.0.len();
-            Datum::Text(Text::new(super::scalar::clip_name(
-                &ctx.format.charset.decode(r.bytes(n)?)?,
-            )))
-        }
-        oid::BYTEA => {
-            let n = r.0.len();
-            Datum::bytea(r.bytes(n)?)
-        }
+        | oid::ACLITEM => Datum::Text(Text::new(&r.text(ctx)?)),
+        oid::NAME => Datum::Text(Text::new(super::scalar::clip_name(&r.text(ctx)?))),
+        oid::BYTEA => Datum::bytea(r.rest()),
         oid::JSON => {
-            let n = r.0.len();
-            let text = &ctx.format.charset.decode(r.bytes(n)?)?;
+            let text = &r.text(ctx)?;
             super::json::check(text)?;
             Datum::Json(Text::new(text))
         }
@@ -221,10 +220,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
                 let message = format!("unsupported jsonb version number {version}");
                 return Err(Error::new(state::INTERNAL_ERROR, message));
             }
-            let n = r.0.len();
-            Datum::Jsonb(super::json::parse_jsonb(
-                &ctx.format.charset.decode(r.bytes(n)?)?,
-            )?)
+            Datum::Jsonb(super::json::parse_jsonb(&r.text(ctx)?)?)
         }
         oid::JSONPATH => {
             let [version] = r.take()?;
@@ -232,8 +228,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
                 let message = format!("unsupported jsonpath version number: {version}");
                 return Err(Error::new(state::INTERNAL_ERROR, message));
             }
-            let n = r.0.len();
-            let text = &ctx.format.charset.decode(r.bytes(n)?)?;
+            let text = &r.text(ctx)?;
             Datum::Text(super::jsonpath::input(text)?)
         }
         oid::CHAR => Datum::Char(r.take::<1>()?[0]),
@@ -286,10 +281,8 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             ctx.host.check_in_domain(ty, &value)?;
             value
         }
-        _ if made::is_enum(ty) => {
-            let n = r.0.len();
-            super::enum_value(ctx, &ctx.format.charset.decode(r.bytes(n)?)?, ty)?
-        }
+        _ if base_type(ty).is_some() => Datum::base(ty, (described(ty)?.receive)(ctx, r.rest())?),
+        _ if made::is_enum(ty) => super::enum_value(ctx, &r.text(ctx)?, ty)?,
         _ => match element_of(ty) {
             Some(element) => read_array(ctx, r, element, ty)?,
             None => {

@@ -4,6 +4,7 @@
 //! are PostgreSQL's, with its SQLSTATEs.
 
 pub mod array;
+pub mod base;
 pub mod binary;
 pub mod datetime;
 pub mod json;
@@ -139,6 +140,9 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             if let Some(kind) = object_kind(ty) {
                 return parse_object(ctx, text, kind);
             }
+            if let Some(base) = base::base_type(ty) {
+                return Ok(Datum::base(ty, (base.input)(ctx, text, typmod)?));
+            }
             if made::is_enum(ty) {
                 return enum_value(ctx, text, ty);
             }
@@ -218,6 +222,11 @@ pub fn output_text(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut 
         Datum::Numeric(v) => v.write_text(out),
         Datum::Text(s) | Datum::Json(s) => out.extend_from_slice(s.as_bytes()),
         Datum::Jsonb(v) => v.root().write_text(out),
+        Datum::Base(v) => {
+            if let Some(base) = base::base_type(v.ty) {
+                (base.output)(ctx, &v.bytes, out);
+            }
+        }
         Datum::Enum(v) => out.extend_from_slice(enum_label(ctx, v).as_bytes()),
         Datum::Bytea(b) => scalar::write_bytea(b, ctx.format.bytea_output, out),
         Datum::Char(c) => scalar::write_char(*c, out),

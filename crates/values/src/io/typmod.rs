@@ -1,6 +1,8 @@
 //! Making a value fit its type's modifier: lengths, precisions, fields.
 
+use crate::io::base::base_type;
 use std::sync::Arc;
+use throng_types::BaseValue;
 use throng_types::calendar::*;
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, interval_field, type_name};
@@ -24,6 +26,7 @@ pub fn apply(value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
             ..t
         }),
         (Datum::Interval(i), oid::INTERVAL) => Datum::Interval(interval(i, ty.typmod)?),
+        (Datum::Base(v), ty_oid) if v.ty == ty_oid => base_value(v, ty.typmod, explicit)?,
         (Datum::Array(a), array) => {
             let Some(element) = element_of(array) else {
                 return Ok(Datum::Array(a));
@@ -41,6 +44,17 @@ pub fn apply(value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
             }))
         }
         (value, _) => value,
+    })
+}
+
+fn base_value(value: BaseValue, typmod: i32, explicit: bool) -> Result<Datum> {
+    let modifier = base_type(value.ty).and_then(|base| base.modifier.as_ref());
+    let Some(modifier) = modifier else {
+        return Ok(Datum::Base(value));
+    };
+    Ok(match (modifier.apply)(&value.bytes, typmod, explicit)? {
+        Some(bytes) => Datum::base(value.ty, bytes),
+        None => Datum::Base(value),
     })
 }
 
@@ -184,12 +198,20 @@ pub fn from_written(ty: Oid, modifiers: &[i32]) -> Result<i32> {
             throng_types::sqltype::interval_field::FULL_RANGE,
             (*digits).clamp(0, 6),
         )),
-        _ => Err(Error::new(
-            state::SYNTAX_ERROR,
-            format!(
-                "type modifier is not allowed for type \"{}\"",
-                type_name(ty)
-            ),
-        )),
+        _ => match base_type(ty).and_then(|base| base.modifier.as_ref()) {
+            Some(modifier) => (modifier.from_written)(modifiers),
+            None => Err(no_modifier(ty)),
+        },
     }
+}
+
+#[cold]
+fn no_modifier(ty: Oid) -> Error {
+    Error::new(
+        state::SYNTAX_ERROR,
+        format!(
+            "type modifier is not allowed for type \"{}\"",
+            type_name(ty)
+        ),
+    )
 }

@@ -49,6 +49,7 @@ impl Machine {
                 | Datum::Json(_)
                 | Datum::Jsonb(_)
                 | Datum::Bytea(_)
+                | Datum::Base(_)
                 | Datum::Array(_)
                 | Datum::Record(_)
         );

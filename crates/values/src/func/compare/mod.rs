@@ -52,6 +52,7 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
         (TimeTz(a), TimeTz(b)) => zoned_times(a, b),
         (Tid(a), Tid(b)) => a.cmp(b),
         (Jsonb(a), Jsonb(b)) => a.compare(b),
+        (Base(a), Base(b)) => a.compare(b),
         (Enum(a), Enum(b)) => a.place.total_cmp(&b.place),
         (Array(a), Array(b)) => arrays(a, b),
         // Fields of rows alone come here: what rows hold is not known before.
