@@ -162,13 +162,11 @@ impl Planner<'_> {
     ) -> Result<Built> {
         self.lock(source.table.oid, TableLock::AccessShare);
         let kindred = self.kindred(source.rel, source.table)?;
+        let all = self.secured(source.rel, conditions.clone()).conditions;
         let mut kept: Vec<usize> = match &*kindred {
             Kindred::Leaves(tree) => {
-                let security = self.security.get(&source.rel).into_iter().flatten();
-                let known: Vec<Expr> = security
-                    .chain(&conditions)
-                    .map(|c| self.over_row(c, source.rel))
-                    .collect();
+                let known = all.iter().map(|c| self.over_row(c, source.rel));
+                let known: Vec<Expr> = known.collect();
                 prune::leaves(&tree.divisions, &known)?
                     .into_iter()
                     .collect()
@@ -176,11 +174,7 @@ impl Planner<'_> {
             Kindred::Children(tables) => (0..tables.len()).collect(),
         };
         let pruning = match kindred.tree().filter(|_| kept.len() > 1) {
-            Some(tree) => {
-                let security = self.security.get(&source.rel).cloned();
-                let all = [security.unwrap_or_default(), conditions.clone()].concat();
-                self.pruning(tree, source.rel, &all)?
-            }
+            Some(tree) => self.pruning(tree, source.rel, &all)?,
             None => None,
         };
         if pruning.is_some() && self.ctx.most_unknown.is_some_and(|most| kept.len() > most) {

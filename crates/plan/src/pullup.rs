@@ -112,6 +112,17 @@ impl PullUp {
     }
 
     fn item(&mut self, item: &mut FromItem, place: FilterTarget<'_>) {
+        // A view that hides rows stays what comes first.
+        if let FromItem::Rel(rel) = item
+            && let RelKind::View { view, query } = &mut rel.kind
+            && view.is_barrier()
+        {
+            return self.query(query);
+        }
+        self.open_item(item, place);
+    }
+
+    fn open_item(&mut self, item: &mut FromItem, place: FilterTarget<'_>) {
         match item {
             FromItem::Join {
                 kind,
@@ -157,16 +168,11 @@ impl PullUp {
             }
             FromItem::Rel(rel) => {
                 let lateral = matches!(rel.kind, RelKind::Subquery { lateral: true, .. });
-                let is_barrier =
-                    matches!(&rel.kind, RelKind::View { view, .. } if view.is_barrier());
                 let (RelKind::Subquery { query, .. } | RelKind::View { query, .. }) = &mut rel.kind
                 else {
                     return;
                 };
                 self.query(query);
-                if is_barrier {
-                    return;
-                }
                 // What a lateral query computes over what is beside it would else be computed for
                 // each pair of rows.
                 let nullable = place.nullable && !lateral;

@@ -9,8 +9,8 @@
 //! leakproof, of the statement ─► security, level by level ─► the rest, cheap ones first
 //!   may be a key of an index       may be a key               never is
 //! ```
-//! Leakproof conditions see no more of a row than whether it fits, and tell nobody; so they may come
-//! first. Everything above the table sees only rows that have passed.
+//! Leakproof conditions see no more of a row than whether it fits, and tell nobody; so they may
+//! come first. Everything above the table sees only rows that have passed.
 //!
 //! [`BoundQuery::security`]: throng_bind::query::BoundQuery::security
 
@@ -30,9 +30,13 @@ impl Planner<'_> {
     pub(super) fn note_security(&mut self, security: Vec<(RelId, Vec<Expr>)>) {
         for (rel, conditions) in security {
             let all = self.security.entry(rel).or_default();
+            let mut own = Vec::new();
             for condition in conditions {
-                condition.conjuncts(all);
+                condition.conjuncts(&mut own);
             }
+            // Reading and changing a row may ask for the same.
+            own.retain(|condition| !all.contains(condition));
+            all.append(&mut own);
         }
     }
 

@@ -162,11 +162,9 @@ impl Planner<'_> {
                     } => {
                         let proposed = Columns::of(excluded, 1..=table.columns.len() as i16);
                         let both = existing.join(&proposed);
-                        let placed = self.assigned(set, &both)?;
-                        let filter = filter.map(|f| self.place(f, &both)).transpose()?;
                         Some(ConflictUpdate {
-                            set: placed,
-                            filter,
+                            set: self.assigned(set, &both)?,
+                            filter: filter.map(|f| self.place(f, &both)).transpose()?,
                             guards: self.checks(guards, &both, &table, rel)?,
                         })
                     }

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Error, Oid, Result};
+use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 
 use super::ddl::privilege::table_and_reader;
 use super::ddl::view::{MAX_ENTRIES, STORED_PATH};
@@ -27,8 +27,8 @@ use super::dml::row_names;
 use super::dml::updatable::WriteTarget;
 use super::query::scope::Scope;
 use super::{Binder, Clause};
-use crate::tree::expr::{Expr, RelId};
-use crate::tree::query::walk::QueryPart;
+use crate::tree::expr::{Expr, RelId, system};
+use crate::tree::query::walk::{QueryPart, QueryPartMut};
 use crate::tree::query::{
     Arrival, Check, CheckOf, ConflictAction, MergeAction, MergeWrite, OnConflict,
 };
@@ -168,6 +168,7 @@ impl Binder<'_> {
                 let of = (CheckOf::Policy(Arrival::Updated), Refusal::RowInTheWay);
                 guards.extend(self.asked(&secured, target.rel, command, true, of)?);
             }
+            without_system(guards, target.rel, false)?;
             checks.extend(self.new_rows(&secured, target.rel, Arrival::Updated, read)?);
         }
         Ok(checks)
@@ -210,7 +211,7 @@ impl Binder<'_> {
         target: &mut WriteTarget,
         row: RelId,
         actions: &mut [MergeAction],
-        read: bool,
+        (read, returned): (bool, bool),
     ) -> Result<(Vec<Check>, Vec<Expr>)> {
         let mut checks = Vec::new();
         if let Some(secured) = self.secured_target(target)? {
@@ -229,6 +230,8 @@ impl Binder<'_> {
                 }
                 if let Some(arrival) = arrival.filter(|new| !arrivals.contains(new)) {
                     arrivals.push(arrival);
+                    // A new row is read only where it is returned.
+                    let read = read && (returned || arrival == Arrival::Updated);
                     checks.extend(self.new_rows(&secured, row, arrival, read)?);
                 }
             }
@@ -283,6 +286,7 @@ impl Binder<'_> {
         if read {
             checks.extend(self.asked(secured, rel, PolicyCommand::Select, true, of)?);
         }
+        without_system(&mut checks, rel, true)?;
         Ok(checks)
     }
 
@@ -442,6 +446,35 @@ impl Binder<'_> {
             let bound = b.expr(ast, &scope)?;
             b.condition(bound, "POLICY", ast.pos)
         })
+    }
+}
+
+/// A row that is not stored yet has no place, which reads as none; and no row that is checked tells
+/// what transactions have done to it.
+fn without_system(checks: &mut [Check], rel: RelId, is_new: bool) -> Result<()> {
+    let mut other = false;
+    for check in checks {
+        check.expr.walk_mut(&mut |part| {
+            if let QueryPartMut::Expr(e) = part
+                && let Expr::Var(var) = e
+                && var.rel == rel
+            {
+                match var.column {
+                    system::CTID if is_new => {
+                        *e = Expr::Const(Datum::Tid(Tid::NONE), SqlType::TID);
+                    }
+                    system::CTID | system::TABLEOID | 0.. => {}
+                    _ => other = true,
+                }
+            }
+        });
+    }
+    match other {
+        false => Ok(()),
+        true => {
+            let message = "cannot retrieve a system column in this context";
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Row security policies: made, changed, renamed, kept true to the names of what they read, and gone
-//! with what they are of or for.
+//! Row security policies: made, changed, renamed, kept true to the names of what they read, and
+//! gone with what they are of or for.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Policies of other tables, and of this one if `own`, that name an object.
+    /// Policies of other tables that name an object.
     pub(super) fn policies_using(&self, object: Oid) -> Vec<Arc<PolicyDef>> {
         let users = self.catalog().users_of(object).into_iter();
         let all = users.filter_map(|oid| self.catalog().policy(oid));

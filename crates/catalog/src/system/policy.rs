@@ -58,6 +58,31 @@ pub(super) fn pg_policies(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     catalog.policies().into_iter().filter_map(row).collect()
 }
 
+/// The roles that policies are for; nothing else is told of what roles are needed for.
+pub(super) fn pg_shdepend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let database = catalog.current_database_oid();
+    let of = |policy: &std::sync::Arc<PolicyDef>| {
+        let oid = policy.oid;
+        let roles = policy
+            .roles
+            .clone()
+            .into_iter()
+            .filter(|role| *role != Oid::NONE);
+        roles.map(move |role| {
+            row![
+                database,
+                class::POLICY,
+                oid,
+                0,
+                class::ROLE,
+                role,
+                Datum::Char(b'r'),
+            ]
+        })
+    };
+    catalog.policies().into_iter().flat_map(of).collect()
+}
+
 pub(super) fn dependencies(catalog: &Catalog, rows: &mut Rows) {
     for policy in catalog.policies() {
         let own = (class::POLICY, policy.oid, 0);

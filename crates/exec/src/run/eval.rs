@@ -16,8 +16,8 @@ use super::{Cx, Row, Step};
 use super::{items, replace, routine, subplan};
 use crate::offload::{self, Callee, Site};
 
-/// Whether a condition is true of a row: NULL is not true. Parts behind one that is not true are not
-/// asked: they must not see rows that row security hides.
+/// Whether a condition is true of a row: NULL is not true. Parts behind one that is not true are
+/// not asked: they must not see rows that row security hides.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
     let Expr::And(parts) = condition else {
         return Ok(eval(condition, row, cx)?.is_true());

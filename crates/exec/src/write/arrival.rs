@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use throng_bind::query::Arrival;
 use throng_bind::route::Routing;
 use throng_catalog::{TableDef, fires};
 use throng_plan::InsertNode;
@@ -85,7 +84,7 @@ impl Arrivals<'_> {
                 execution,
                 cx,
                 target.def(),
-                (RowOf::Statement, Arrival::Inserted),
+                RowOf::Statement.inserted(),
                 row,
             )
             .await?;
@@ -100,14 +99,7 @@ impl Arrivals<'_> {
             must_take(&leaf.table, own, cx.env.catalog, cx).await?;
             *row = leaf.row_of_top(own, row.len());
         }
-        complete(
-            execution,
-            cx,
-            &leaf.table,
-            (RowOf::Leaf(at), Arrival::Inserted),
-            own,
-        )
-        .await?;
+        complete(execution, cx, &leaf.table, RowOf::Leaf(at).inserted(), own).await?;
         leaf.give_computed(own, row);
         Ok(true)
     }

@@ -19,7 +19,6 @@ use std::borrow::Cow;
 use throng_access::RowLockMode;
 use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
-use throng_bind::query::Arrival;
 use throng_bind::route::{Leaf, Routing};
 use throng_buffer::retry;
 use throng_catalog::fires;
@@ -134,7 +133,6 @@ impl Upsert<'_> {
         let Some(mut new) = set_over(execution, cx, &old_top, &both).await? else {
             return Ok(Some(Settled::KeptOut));
         };
-        policy::check_in_the_way(execution, cx, &both).await?;
         let columns: Option<Vec<u16>> = match (&target.triggers, leaf) {
             (Some(_), Some(_)) => Some(
                 (1..=width as u16)
@@ -156,14 +154,8 @@ impl Upsert<'_> {
                 {
                     return Ok(Some(Settled::KeptOut));
                 }
-                complete(
-                    execution,
-                    cx,
-                    target.def(),
-                    (RowOf::Statement, Arrival::Updated),
-                    &mut new,
-                )
-                .await?;
+                let of = RowOf::Statement.updated();
+                complete(execution, cx, target.def(), of, &mut new).await?;
             }
             Some((routing, at, leaf)) => {
                 if let Some(triggers) = triggers {
@@ -175,14 +167,7 @@ impl Upsert<'_> {
                 }
                 stays(execution, (routing, at), &new, cx).await?;
                 let own = own.insert(leaf.row(&new));
-                complete(
-                    execution,
-                    cx,
-                    &leaf.table,
-                    (RowOf::Leaf(at), Arrival::Updated),
-                    own,
-                )
-                .await?;
+                complete(execution, cx, &leaf.table, RowOf::Leaf(at).updated(), own).await?;
                 leaf.give_computed(own, &mut new);
             }
         }
@@ -234,13 +219,16 @@ async fn stays(
 
 /// What DO UPDATE makes of the row in the way, `old`; none where its WHERE does not hold. `both`:
 /// that row, its system columns, then the proposed one.
+///
+/// # Errors
+/// 42501 where policies forbid to update it.
 async fn set_over(
     execution: &mut Execution,
     cx: &Context<'_>,
     old: &[Datum],
     both: &[Datum],
 ) -> Result<Option<Row>> {
-    evaluate(execution, cx, |plan, cx| {
+    let set = evaluate(execution, cx, |plan, cx| {
         let Node::Insert(node) = &plan.node else {
             return Ok(None);
         };
@@ -257,8 +245,12 @@ async fn set_over(
             new[usize::from(*attnum) - 1] = eval(expr, both, cx)?;
         }
         Ok(Some(new))
-    })
-    .await
+    });
+    let set = set.await?;
+    if set.is_some() {
+        policy::check_in_the_way(execution, cx, both).await?;
+    }
+    Ok(set)
 }
 
 /// The places of the indexes that decide about a conflict; `named`: those, none: all unique ones.

@@ -298,6 +298,14 @@ enum RowOf {
 }
 
 impl RowOf {
+    fn inserted(self) -> (RowOf, Arrival) {
+        (self, Arrival::Inserted)
+    }
+
+    fn updated(self) -> (RowOf, Arrival) {
+        (self, Arrival::Updated)
+    }
+
     fn leaf(self, plan: &Plan) -> Option<&Leaf> {
         match self {
             RowOf::Statement => None,

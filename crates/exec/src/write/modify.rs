@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use throng_bind::expr::RelId;
-use throng_bind::query::Arrival;
 use throng_bind::route::Routing;
 use throng_buffer::retry;
 use throng_catalog::{TableDef, fires};
@@ -430,7 +429,7 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
                 execution,
                 cx,
                 of.table,
-                (RowOf::Statement, Arrival::Updated),
+                RowOf::Statement.updated(),
                 &mut own,
             )
             .await?;
@@ -449,7 +448,7 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
             execution,
             cx,
             &member.leaf.table,
-            (RowOf::Member(at), Arrival::Updated),
+            RowOf::Member(at).updated(),
             &mut own,
         )
         .await?;
@@ -537,7 +536,7 @@ impl<'n, 'c> ModifyTable<'n, 'c> {
             execution,
             cx,
             &next.table,
-            (RowOf::Leaf(leaf), Arrival::Updated),
+            RowOf::Leaf(leaf).updated(),
             &mut moved,
         )
         .await?;

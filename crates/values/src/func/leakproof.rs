@@ -1,5 +1,6 @@
-//! Functions that tell nothing of their arguments but by what they give: neither by an error nor by
-//! anything that is left behind. Row security lets only these see rows before it has looked at them.
+//! Functions that tell nothing of their arguments but by what they give: neither by an error nor
+//! by anything that is left behind. Row security lets only these see rows before it has looked at
+//! them.
 
 use throng_types::Oid;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Error, Result, oid};
 
+use crate::binder::ddl::privilege::right_on_columns;
 use crate::binder::dml::row_names;
 use crate::binder::dml::updatable::Verb;
 use crate::binder::query::scope::Scope;
@@ -201,6 +202,9 @@ impl Binder<'_> {
                         .hint("Try the COPY (SELECT ...) TO variant."));
                 }
                 let listed = self.copy_columns(&table, columns)?;
+                let relation = Relation::Table(table.clone());
+                let (catalog, user) = (self.catalog(), self.user);
+                right_on_columns(catalog, user, &relation, right::SELECT, &listed)?;
                 (Some(table), listed)
             }
             Relation::Virtual(_) => (None, vec![]),

@@ -93,7 +93,8 @@ impl Binder<'_> {
         );
         let all = written_exprs(&actions).chain(exprs).collect::<Vec<_>>();
         let read = reads_rows(&all, &[rel, row, new]);
-        let (checks, seen) = self.merge_checks(&mut target, row, &mut actions, read)?;
+        let reads = (read, !returning.is_empty());
+        let (checks, seen) = self.merge_checks(&mut target, row, &mut actions, reads)?;
         // A view's rows are marked as there, since they have no place.
         let (item, there) = match target.instead {
             Some(FromItem::Rel(mut rows)) => {
@@ -146,9 +147,9 @@ impl Binder<'_> {
         target: &mut WriteTarget,
         row: RelId,
         actions: &mut [MergeAction],
-        read: bool,
+        reads: (bool, bool),
     ) -> Result<(Vec<Check>, Vec<Expr>)> {
-        let (mut checks, seen) = self.secure_merge(target, row, actions, read)?;
+        let (mut checks, seen) = self.secure_merge(target, row, actions, reads)?;
         checks.extend(self.checks(&target.table, row)?);
         for mut check in std::mem::take(&mut target.checks) {
             of_entry(&mut check.expr, target.rel, row);

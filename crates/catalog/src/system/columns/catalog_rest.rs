@@ -56,7 +56,7 @@ relations! {
         seqrelid: OID, seqtypid: OID, seqstart: INT8, seqincrement: INT8, seqmax: INT8,
         seqmin: INT8, seqcache: INT8, seqcycle: BOOL,
     }
-    1214 pg_shdepend {
+    1214 pg_shdepend in policy {
         dbid: OID, classid: OID, objid: OID, objsubid: INT4, refclassid: OID, refobjid: OID,
         deptype: CHAR,
     }

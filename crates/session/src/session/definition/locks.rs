@@ -73,12 +73,7 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
             return locks;
         }
         Ddl::Policy(policy) => return locks_of_policy(&policy.def, catalog),
-        Ddl::CreateRoutine { reads, .. } => {
-            return reads
-                .iter()
-                .map(|oid| (*oid, LockMode::AccessShare))
-                .collect();
-        }
+        Ddl::CreateRoutine { reads, .. } => return read_by(reads),
         Ddl::CreateView(create) => {
             // What it reads must stay as it is; the view it replaces is nobody else's to change.
             let mut locks = locks_over(&create.view.uses, catalog);
@@ -159,6 +154,12 @@ pub(in crate::session) fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, L
     };
     let exclusive = tables.into_iter();
     exclusive.map(|oid| (oid, strength(ddl))).collect()
+}
+
+/// What a body names stays while it is made.
+fn read_by(relations: &[Oid]) -> Vec<(Oid, LockMode)> {
+    let relations = relations.iter();
+    relations.map(|oid| (*oid, LockMode::AccessShare)).collect()
 }
 
 /// A policy's table, alone; and what its conditions read stays as it is.
