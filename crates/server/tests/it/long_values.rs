@@ -121,7 +121,7 @@ fn others_go_on_beside_a_stored_value() {
     let server = home.serve(&["--cores", "0"]);
     let mut client = server.connect();
     client.run("create table stored (a text)");
-    let stores = "insert into stored select repeat('\u{e4}', 60000000)";
+    let stores = "insert into stored select repeat('\u{e4}', 10000000)";
     let reads = "select a > 'b' from stored";
     let updates = "update stored set a = a || 'b'";
     for (what, sql) in [
@@ -135,8 +135,6 @@ fn others_go_on_beside_a_stored_value() {
         assert!(often < 2, "{what}: {often} times for more than 80 ms");
         assert!(began.elapsed() < SOON);
     }
-    let stalls = client.run("select statement, held_ms from throng.stalls");
-    println!("{stalls:?}");
     client.run("set statement_timeout = '20ms'");
     for sql in [stores, reads] {
         let answer = client.query(sql).expect("an answer");
@@ -153,8 +151,8 @@ fn a_client_that_does_not_read_is_not_waited_for() {
     let server = home.serve(&["--cores", "0"]);
     let mut other = server.connect();
     for sql in [
-        "select repeat('x', 1000000) from generate_series(1, 200)",
-        "select array_fill('xxxx'::text, array[100000]) from generate_series(1, 200)",
+        "select repeat('x', 1000000) from generate_series(1, 100)",
+        "select array_fill('xxxx'::text, array[10000]) from generate_series(1, 2000)",
         "copy (select repeat('x', 100000) from generate_series(1, 2000)) to stdout",
     ] {
         let (mut cancelled, mut timed, mut ended) =
@@ -172,13 +170,22 @@ fn a_client_that_does_not_read_is_not_waited_for() {
             other.run(&sql).value().to_owned()
         };
         for pid in [&pids[0], &pids[2]] {
-            until(|| waits(&mut other, pid) == "activeClientWrite", sql);
+            let long = 15 * SOON;
+            until(|| waits(&mut other, pid) == "activeClientWrite", long, sql);
         }
         cancelled.cancel().expect("sent");
         other.run(&format!("select pg_terminate_backend({})", pids[2]));
-        until(|| waits(&mut other, &pids[0]).starts_with("idle"), sql);
-        until(|| waits(&mut other, &pids[1]).starts_with("idle"), sql);
-        until(|| waits(&mut other, &pids[2]) == "gone", sql);
+        until(
+            || waits(&mut other, &pids[0]).starts_with("idle"),
+            SOON,
+            sql,
+        );
+        until(
+            || waits(&mut other, &pids[1]).starts_with("idle"),
+            SOON,
+            sql,
+        );
+        until(|| waits(&mut other, &pids[2]) == "gone", SOON, sql);
         for client in [&mut cancelled, &mut timed] {
             let answer = client.finish().expect("an answer");
             assert_eq!(answer.code(), "57014", "{sql}");
@@ -189,10 +196,10 @@ fn a_client_that_does_not_read_is_not_waited_for() {
 }
 
 /// Asks until it is so.
-fn until(mut is_so: impl FnMut() -> bool, what: &str) {
+fn until(mut is_so: impl FnMut() -> bool, within: Duration, what: &str) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < SOON, "{what}");
+        assert!(began.elapsed() < within, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
