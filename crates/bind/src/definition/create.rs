@@ -469,7 +469,6 @@ impl Run<'_> {
         let names = index_column_names(&columns, &terms, table);
         let (part, label, what) = match primary {
             true => (String::new(), "pkey", "PRIMARY KEY"),
-            false if without_overlaps => (names.join("_"), "excl", "UNIQUE"),
             false => (names.join("_"), "key", "UNIQUE"),
         };
         self.key_covers_partitions(table, key, what)?;

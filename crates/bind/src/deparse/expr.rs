@@ -505,7 +505,7 @@ impl Writer<'_> {
         self.push("(");
         let values = args.split_last().map_or(args, |(_, values)| values);
         let values = match values {
-            [Expr::Array(items, _)] => &items[..],
+            [Expr::Array(items, _)] if items.is_empty() => &[],
             [array] if throng_types::sqltype::element_of(array.type_oid()).is_some() => {
                 self.push("VARIADIC ");
                 values
