@@ -16,6 +16,7 @@ mod expr;
 mod from;
 mod json;
 mod query;
+mod range_type;
 mod row;
 mod using;
 mod window;

@@ -9,6 +9,7 @@
 //! (but for a few bounded look-aheads), with nesting that the thread's stack bounds ([`stack`]).
 
 pub mod ast;
+mod ast_constraint;
 mod ast_write;
 mod call;
 mod constraint;
@@ -22,6 +23,7 @@ mod expr;
 mod grant;
 mod index;
 pub mod json;
+mod key;
 pub mod lexer;
 mod maintain;
 mod matview;

@@ -221,12 +221,7 @@ impl Binder<'_> {
                     }
                 }
             }
-            S::CreateEnum { name, labels } => Ddl::CreateEnum {
-                schema: self.place_beside_relations(name)?,
-                name: name.last().to_string(),
-                owner: self.ctx.user,
-                labels: labels.clone(),
-            },
+            S::CreateEnum { name, labels } => self.create_enum(name, labels)?,
             S::CreateRange { name, options } => self.create_range(name, options)?,
             S::CreateDomain(create) => self.create_domain(create)?,
             S::CreateComposite { name, fields } => self.create_composite(name, fields)?,

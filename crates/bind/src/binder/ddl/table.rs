@@ -495,13 +495,7 @@ impl Binder<'_> {
                 C::Unique {
                     nulls_not_distinct,
                     options,
-                } => T::Unique {
-                    columns: column(),
-                    without_overlaps: false,
-                    include: vec![],
-                    nulls_not_distinct: *nulls_not_distinct,
-                    options: options.clone(),
-                },
+                } => unique_column(column(), *nulls_not_distinct, options),
                 C::Check(source) => T::Check(source.clone()),
                 C::References(references) => T::ForeignKey {
                     columns: column(),
@@ -679,22 +673,11 @@ impl Binder<'_> {
                 nulls_not_distinct: *nulls_not_distinct,
                 options: key_options(options)?,
             },
-            T::UsingIndex { index, primary } => {
-                let found = self
-                    .catalog()
-                    .indexes_of(table.oid)
-                    .iter()
-                    .find(|i| i.name == *index);
-                let Some(found) = found else {
-                    let message = format!("index \"{index}\" does not exist");
-                    return Err(Error::new(state::UNDEFINED_OBJECT, message).position(ast.pos + 1));
-                };
-                NewConstraintKind::UsingIndex {
-                    index: found.oid,
-                    primary: *primary,
-                    position: ast.pos + 1,
-                }
-            }
+            T::UsingIndex { index, primary } => NewConstraintKind::UsingIndex {
+                index: self.index_of(table, index, ast.pos)?,
+                primary: *primary,
+                position: ast.pos + 1,
+            },
             T::Check(source) => {
                 let (expr, bound, columns) = self.check_source(source, table)?;
                 NewConstraintKind::Check {
@@ -890,6 +873,21 @@ fn virtual_key(kind: &T) -> Error {
     };
     let message = format!("{what} on virtual generated columns are not supported");
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// UNIQUE behind a column.
+fn unique_column(
+    columns: Vec<(String, Pos)>,
+    nulls_not_distinct: bool,
+    options: &[(String, String)],
+) -> T {
+    T::Unique {
+        columns,
+        without_overlaps: false,
+        include: vec![],
+        nulls_not_distinct,
+        options: options.to_vec(),
+    }
 }
 
 fn key_kind(kind: &T) -> &'static str {
