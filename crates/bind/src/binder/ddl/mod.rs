@@ -11,6 +11,7 @@ pub(super) mod domain;
 pub(super) mod domain_value;
 pub(super) mod drop_absent;
 mod exclusion;
+mod foreign_key;
 pub(super) mod grant;
 pub(super) mod index;
 pub(super) mod index_order;
