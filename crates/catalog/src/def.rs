@@ -10,7 +10,6 @@ pub use throng_syntax::vocabulary::{
 
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
-use throng_values::func::{Field, UserType};
 
 mod domain;
 mod extension;
@@ -23,6 +22,7 @@ mod sequence;
 mod stats;
 mod storage;
 pub mod trigger;
+mod user_type;
 
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
@@ -37,6 +37,7 @@ pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind};
 pub use sequence::SequenceDef;
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
 pub use storage::{Compression, ReplicaIdentity, Storage};
+pub use user_type::RangeDef;
 
 use super::builtin;
 use super::object_name::object_name;
@@ -438,22 +439,6 @@ impl DatabaseDef {
     }
 }
 
-/// What a range type that a user made is over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RangeDef {
-    #[serde(with = "id")]
-    pub subtype: Oid,
-    /// The operator class that orders the subtype's values.
-    #[serde(with = "id")]
-    pub class: Oid,
-    /// That of the order, where the subtype has collations; none elsewhere.
-    #[serde(with = "id")]
-    pub collation: Oid,
-    /// The function that tells how far two values are apart, or none.
-    #[serde(with = "id")]
-    pub difference: Oid,
-}
-
 /// A type that a user made: an enum, a domain, a composite type or a range type. The multirange
 /// type over a range type has a definition of its own, with no more than a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -478,40 +463,6 @@ pub struct TypeDef {
     pub array_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<RangeDef>,
-}
-
-impl UserType for TypeDef {
-    fn oid(&self) -> Oid {
-        self.oid
-    }
-    fn place_of(&self, label: &str) -> Option<f64> {
-        let found = self.labels.iter().find(|l| l.name == label)?;
-        Some(found.place)
-    }
-    fn label_at(&self, place: f64) -> Option<&str> {
-        let found = self.labels.iter().find(|l| l.place == place)?;
-        Some(&found.name)
-    }
-    fn places(&self) -> Vec<f64> {
-        self.labels.iter().map(|l| l.place).collect()
-    }
-    fn fields(&self) -> Option<Vec<Field<'_>>> {
-        let columns = self.fields.as_ref()?.iter().filter(|c| !c.dropped);
-        let field = |column| {
-            let ColumnDef {
-                name, ty, domain, ..
-            }: &ColumnDef = column;
-            Field {
-                name,
-                ty: *ty,
-                domain: *domain,
-            }
-        };
-        Some(columns.map(field).collect())
-    }
-    fn domain_base(&self) -> Option<SqlType> {
-        Some(self.domain.as_ref()?.base)
-    }
 }
 
 /// COMMENT ON.

@@ -476,11 +476,6 @@ impl Catalog {
             Object::Extension(_) => {}
         }
         self.note_array_name(&object);
-        if let Object::Type(def) = &object
-            && let Some(range) = &def.range
-        {
-            throng_types::range::declare(def.oid, range.subtype);
-        }
         self.mentions.note(&object, true);
         self.kinds[object.kind().place()].insert(oid);
         self.objects.insert(oid, object);

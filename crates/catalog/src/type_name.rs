@@ -107,7 +107,13 @@ impl Catalog {
         TypeName::of(object).map(|named| named.of_array())
     }
 
+    /// Notes what an object's array type is called, and tells the process of a range type.
     pub(super) fn note_array_name(&mut self, object: &Object) {
+        if let Object::Type(def) = object
+            && let Some(range) = &def.range
+        {
+            throng_types::range::declare(def.oid, range.subtype);
+        }
         if let Some(named) = TypeName::of(object) {
             let key = (named.schema, named.of_array());
             self.array_names.insert(key, named.ty);

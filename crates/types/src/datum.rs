@@ -3,7 +3,6 @@
 use crate::base::BaseValue;
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
-use crate::range::{Multirange, Range};
 use crate::{Oid, Tid, dispose};
 pub use smol_str::SmolStr as Text;
 use std::sync::Arc;
@@ -136,6 +135,67 @@ pub struct Dim {
     pub len: i32,
     /// The subscript of the first item: 1 unless told otherwise.
     pub lower: i32,
+}
+
+/// One end of a range that is not empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// NULL where the range has no end on this side.
+    pub value: Datum,
+    /// Never set where there is no value.
+    pub inclusive: bool,
+}
+
+impl Bound {
+    pub const INFINITE: Bound = Bound {
+        value: Datum::Null,
+        inclusive: false,
+    };
+
+    pub fn new(value: Datum, inclusive: bool) -> Bound {
+        let inclusive = inclusive && !value.is_null();
+        Bound { value, inclusive }
+    }
+    pub fn is_infinite(&self) -> bool {
+        self.value.is_null()
+    }
+}
+
+/// The two ends of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds {
+    pub lower: Bound,
+    pub upper: Bound,
+}
+
+/// A range, canonical where its type is discrete.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    pub ty: Oid,
+    pub subtype: Oid,
+    /// None for the empty range.
+    pub bounds: Option<Bounds>,
+}
+
+impl Range {
+    pub fn is_empty(&self) -> bool {
+        self.bounds.is_none()
+    }
+}
+
+/// Ranges that are not empty, in their order, with gaps between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multirange {
+    pub ty: Oid,
+    pub ranges: Vec<Arc<Range>>,
+}
+
+impl Drop for Multirange {
+    fn drop(&mut self) {
+        if self.ranges.len() > dispose::MANY {
+            dispose::dispose(std::mem::take(&mut self.ranges));
+        }
+    }
 }
 
 /// A row value: the types of its fields with their values.

@@ -11,51 +11,10 @@
 //! ```
 
 use crate::Oid;
-use crate::datum::Datum;
-use crate::dispose;
+pub use crate::datum::{Bound, Bounds, Multirange, Range};
 use crate::sqltype::{made, oid};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-
-/// One end of a range that is not empty.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bound {
-    /// NULL where the range has no end on this side.
-    pub value: Datum,
-    /// Never set where there is no value.
-    pub inclusive: bool,
-}
-
-impl Bound {
-    pub const INFINITE: Bound = Bound {
-        value: Datum::Null,
-        inclusive: false,
-    };
-
-    pub fn new(value: Datum, inclusive: bool) -> Bound {
-        let inclusive = inclusive && !value.is_null();
-        Bound { value, inclusive }
-    }
-    pub fn is_infinite(&self) -> bool {
-        self.value.is_null()
-    }
-}
-
-/// The two ends of a range.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bounds {
-    pub lower: Bound,
-    pub upper: Bound,
-}
-
-/// A range, canonical where its type is discrete.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Range {
-    pub ty: Oid,
-    pub subtype: Oid,
-    /// None for the empty range.
-    pub bounds: Option<Bounds>,
-}
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 impl Range {
     pub fn empty(ty: &RangeType) -> Range {
@@ -63,24 +22,6 @@ impl Range {
             ty: ty.range,
             subtype: ty.subtype,
             bounds: None,
-        }
-    }
-    pub fn is_empty(&self) -> bool {
-        self.bounds.is_none()
-    }
-}
-
-/// Ranges that are not empty, in their order, with gaps between them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Multirange {
-    pub ty: Oid,
-    pub ranges: Vec<Arc<Range>>,
-}
-
-impl Drop for Multirange {
-    fn drop(&mut self) {
-        if self.ranges.len() > dispose::MANY {
-            dispose::dispose(std::mem::take(&mut self.ranges));
         }
     }
 }

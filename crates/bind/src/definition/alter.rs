@@ -844,10 +844,7 @@ impl Run<'_> {
                 owner,
                 ..(*def).clone()
             }),
-            Some(Object::Type(def)) => {
-                self.owns_itself(def.oid)?;
-                self.own_type(def.oid, owner)?;
-            }
+            Some(Object::Type(def)) => self.change_type_owner(def.oid, owner)?,
             Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
             Some(Object::Extension(def)) => self.own_extension(&def, owner),
             Some(Object::Database(def)) => self.edit.put(DatabaseDef {

@@ -518,7 +518,15 @@ impl Run<'_> {
 
     /// Columns of a type, of tables that stay, and conditions that name it.
     fn collect_columns(&self, ty: Oid, found: &mut Collector) {
-        for ty in [made::array_oid(ty), ty] {
+        let mut forms = vec![made::array_oid(ty), ty];
+        if made::is_range(ty) {
+            let multirange = made::multirange_of(ty);
+            forms.splice(1..1, [made::array_oid(multirange), multirange]);
+        } else if made::is_multirange(ty) && found.gone.contains(&made::range_of(ty)) {
+            // They are among those of the range type.
+            return;
+        }
+        for ty in forms {
             for (table, attnum) in self.columns_of_type(ty) {
                 if !found.gone.contains(&table) {
                     let column = self.describe_column(table, attnum);

@@ -94,10 +94,9 @@ impl Run<'_> {
         };
         self.excludes_within_partitions(table, &columns, &terms)?;
         let names = index_column_names(&columns, &terms, table);
-        let keys = names[..columns.len()].join("_");
         let name = match &new.name {
             Some(name) => name.clone(),
-            None => self.free_relation_name(table.schema, &table.name, &keys, "excl"),
+            None => self.free_relation_name(table.schema, &table.name, &names.join("_"), "excl"),
         };
         let index = self.host.next_oid();
         let kind = ConstraintKind::Exclusion { index };

@@ -10,6 +10,7 @@ mod database;
 mod drop;
 mod exclusion;
 mod extension;
+mod foreign_key;
 mod grant;
 mod inherit;
 mod mark;
@@ -332,16 +333,11 @@ impl Run<'_> {
             Ddl::AlterDefaultPrivileges(alter) => self.alter_default_privileges(alter),
             Ddl::ReassignOwned { roles, to } => self.reassign_owned(roles, *to),
             Ddl::DropOwned { roles, cascade } => self.drop_owned(roles, *cascade),
-            Ddl::CreateEnum {
-                schema,
-                name,
-                owner,
-                labels,
-            } => self.create_enum(*schema, name, *owner, labels),
-            Ddl::CreateRange { def, multirange } => self.create_range(def, multirange.as_deref()),
-            Ddl::CreateDomain(def) => self.create_domain(def),
+            Ddl::CreateEnum { .. }
+            | Ddl::CreateRange { .. }
+            | Ddl::CreateDomain(_)
+            | Ddl::CreateComposite(_) => self.create_type(ddl),
             Ddl::AlterDomain(alter) => self.alter_domain(alter),
-            Ddl::CreateComposite(def) => self.create_composite(def),
             Ddl::AlterComposite(def) => self.alter_composite(def),
             Ddl::AlterEnum { ty, change } => {
                 let before = self.catalog().clone();

@@ -96,10 +96,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// 42809 for a multirange type, which belongs to its range type's owner.
-    pub(super) fn owns_itself(&self, ty: Oid) -> Result<()> {
+    /// ALTER TYPE … OWNER TO; 42809 for a multirange type, which belongs to its range type's owner.
+    pub(super) fn change_type_owner(&mut self, ty: Oid, owner: Oid) -> Result<()> {
         if !made::is_multirange(ty) {
-            return Ok(());
+            return self.own_type(ty, owner);
         }
         let message = format!("cannot alter multirange type {}", type_name(ty));
         let range = type_name(made::range_of(ty));

@@ -7,7 +7,7 @@ use throng_types::sqltype::{element_of, made};
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
-use crate::command::{AlterDomain, EnumChange};
+use crate::command::{AlterDomain, Ddl, EnumChange};
 use throng_catalog::{ConstraintDef, ConstraintKind, EnumLabel, Object, TypeDef, builtin};
 use throng_values::acl::Kind;
 use throng_values::io::scalar::NAME_LIMIT;
@@ -36,6 +36,21 @@ fn check_label(label: &str) -> Result<()> {
 }
 
 impl Run<'_> {
+    pub(super) fn create_type(&mut self, ddl: &Ddl) -> Result<()> {
+        match ddl {
+            Ddl::CreateEnum {
+                schema,
+                name,
+                owner,
+                labels,
+            } => self.create_enum(*schema, name, *owner, labels),
+            Ddl::CreateRange { def, multirange } => self.create_range(def, multirange.as_deref()),
+            Ddl::CreateDomain(def) => self.create_domain(def),
+            Ddl::CreateComposite(def) => self.create_composite(def),
+            _ => Err(Error::internal("no type is made")),
+        }
+    }
+
     pub(super) fn create_enum(
         &mut self,
         schema: Oid,

@@ -10,7 +10,6 @@ use crate::tree::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind, Valu
 use throng_catalog::RoutineDef;
 use throng_types::lexical::quote_ident;
 use throng_values::func::json::populate;
-use throng_values::func::range::{MADE_MULTIRANGE, MADE_RANGE};
 use throng_values::func::string::collate::COLLATE;
 use throng_values::func::system::current::{self, CURRENT};
 use throng_values::func::{CastContext, Function, sqljson, written};
@@ -225,9 +224,6 @@ impl Writer<'_> {
             Expr::Param(at, _) => self.param(*at),
             Expr::Call { func, args, .. } if **func == sqljson::CALL => self.json(args, expr),
             Expr::Call { func, args, .. } if **func == COLLATE => self.collate(args, expr),
-            Expr::Call { func, args, .. } if **func == MADE_RANGE || **func == MADE_MULTIRANGE => {
-                self.range_constructor(args, expr.type_oid());
-            }
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 self.function(func, populate::written(func, args));
             }
@@ -498,28 +494,10 @@ impl Writer<'_> {
         catalog.routine_display(self.style.search_path, def)
     }
 
-    /// A call by the name of a range type that a user made, which is told by a last argument.
-    fn range_constructor(&mut self, args: &[Expr], ty: Oid) {
-        let name = self.type_name(SqlType::plain(ty));
-        self.push(&name);
-        self.push("(");
-        let values = args.split_last().map_or(args, |(_, values)| values);
-        let values = match values {
-            [Expr::Array(items, _)] => &items[..],
-            [array] if throng_types::sqltype::element_of(array.type_oid()).is_some() => {
-                self.push("VARIADIC ");
-                values
-            }
-            values => values,
-        };
-        for (i, value) in values.iter().enumerate() {
-            self.push(if i > 0 { ", " } else { "" });
-            self.expr(value);
-        }
-        self.push(")");
-    }
-
     pub(super) fn function(&mut self, func: &Function, args: &[Expr]) {
+        if self.range_constructor(func, args) {
+            return;
+        }
         let name = func.name;
         if let ("extract", [Expr::Const(Datum::Text(field), _), from]) = (name, args)
             && quote_ident(field) == field.as_str()

@@ -17,6 +17,7 @@ mod from;
 mod json;
 mod operator;
 mod query;
+mod range_type;
 mod row;
 mod using;
 mod window;

@@ -1,5 +1,6 @@
 //! What holds between objects: `pg_constraint`, `pg_depend`, and the comments on them.
 
+use throng_types::range::{is_multirange, is_range};
 use throng_types::sqltype::made;
 use throng_types::{Array, Datum, Oid, oid};
 
@@ -10,6 +11,7 @@ use crate::{
     TableDef, TypeDef, ViewDef, builtin,
 };
 use throng_values::func::operators_named;
+use throng_values::func::resolve_operator;
 
 /// Attribute numbers as an `int2[]`.
 fn numbers(columns: &[u16]) -> Datum {
@@ -38,11 +40,25 @@ fn equality(left: Oid, right: Oid) -> Oid {
     found.map_or(Oid::NONE, |o| o.oid)
 }
 
-/// The equality operators of a foreign key's column pairs; `sides` picks the operands' types.
-fn equalities(pairs: &[(Oid, Oid)], sides: impl Fn(&(Oid, Oid)) -> (Oid, Oid)) -> Datum {
-    let operators = pairs.iter().map(|pair| {
+/// The equality operators of a foreign key's column pairs, the last one's of a PERIOD that tells
+/// whether they overlap; `sides` picks the operands' types.
+fn equalities(
+    pairs: &[(Oid, Oid)],
+    period: bool,
+    sides: impl Fn(&(Oid, Oid)) -> (Oid, Oid),
+) -> Datum {
+    let operators = pairs.iter().enumerate().map(|(at, pair)| {
         let (left, right) = sides(pair);
-        equality(left, right).into()
+        let name = match period && at + 1 == pairs.len() {
+            true => "&&",
+            false => "=",
+        };
+        match is_range(left) || is_multirange(left) {
+            true => resolve_operator(name, Some(left), right)
+                .map_or(Oid::NONE, |found| found.operator.oid)
+                .into(),
+            false => equality(left, right).into(),
+        }
     });
     Datum::array(Array::from_items(oid::OID, operators.collect()))
 }
@@ -85,9 +101,9 @@ impl Constraint<'_> {
             )
         });
         let operators = |sides: fn(&(Oid, Oid)) -> (Oid, Oid)| {
-            pairs
-                .as_ref()
-                .map_or(Datum::Null, |pairs| equalities(pairs, sides))
+            pairs.as_ref().map_or(Datum::Null, |pairs| {
+                equalities(pairs, self.is_period(), sides)
+            })
         };
         row![
             self.oid,

@@ -10,8 +10,8 @@ use super::attribute::{Attribute, collation_oid, column_attributes};
 use super::{Rows, SystemState, VirtualTable, all, definition, listed, operator_class, row, types};
 use crate::acl;
 use crate::{
-    Catalog, CheckOption, ConstraintKind, IndexDef, IndexMethod, Persistence, ReplicaIdentity,
-    SchemaDef, SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault, builtin,
+    Catalog, CheckOption, ConstraintKind, IndexDef, Persistence, ReplicaIdentity, SchemaDef,
+    SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -214,11 +214,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         name: &index.name,
         schema: index.schema,
         owner: table.map_or(builtin::SUPERUSER, |t| t.owner),
-        access_method: match index.terms.method {
-            IndexMethod::Btree => builtin::BTREE_AM,
-            IndexMethod::Hash => builtin::HASH_AM,
-            IndexMethod::Gist => builtin::GIST_AM,
-        },
+        access_method: super::named::access_method(index.terms.method.name()).unwrap_or(Oid::NONE),
         file: match table.is_some_and(|t| t.is_partitioned()) {
             true => 0,
             false => index.file.0,

@@ -44,6 +44,9 @@ use crate::table::{COMPUTED, Index};
 /// Entries that are taken from the index at once.
 const BATCH: usize = 32;
 
+/// Entries that are looked at after a row in conflict was found, for an older one.
+const MOST_COMPARED: usize = 1_000;
+
 /// Any version of a row: all those under one entry have the same key.
 struct AnyVersion;
 
@@ -74,6 +77,12 @@ enum Found {
     Nothing,
     Lives(Other),
     Busy(Xid),
+}
+
+impl Found {
+    fn of(other: Option<Other>) -> Found {
+        other.map_or(Found::Nothing, Found::Lives)
+    }
 }
 
 /// What becomes of a row whose conflict is not decided yet.
@@ -194,6 +203,9 @@ impl<'a> Search<'a> {
         let cursor = tree.cursor(self.range.clone(), Direction::Backward);
         let mut cursor = cursor.with_batch(BATCH);
         let mut tids = Vec::new();
+        // Of several the oldest is told, by its place.
+        let mut oldest: Option<Other> = None;
+        let mut left = MOST_COMPARED;
         loop {
             tids.clear();
             let more = retry(|| cursor.next(&mut tids)).await?;
@@ -202,6 +214,10 @@ impl<'a> Search<'a> {
                 if own == Some(root) || passes(root) {
                     continue;
                 }
+                if let Some(found) = oldest.take_if(|_| left == 0) {
+                    return Ok(Found::Lives(found));
+                }
+                left -= usize::from(oldest.is_some());
                 let Some((row, computed)) = self.read(root, cx).await? else {
                     continue;
                 };
@@ -213,14 +229,20 @@ impl<'a> Search<'a> {
                 }
                 let table = &self.target.table;
                 match retry(|| conflict_with(table, root, own, cx.txn)).await? {
-                    Conflict::Live(_) if is_end => return Ok(Found::Nothing),
-                    Conflict::Live(tid) => return Ok(Found::Lives(Other { tid, row, computed })),
-                    Conflict::Busy(holder) if conflicts => return Ok(Found::Busy(holder)),
+                    Conflict::Live(_) if is_end => return Ok(Found::of(oldest)),
+                    Conflict::Live(tid) => {
+                        if oldest.as_ref().is_none_or(|other| tid < other.tid) {
+                            oldest = Some(Other { tid, row, computed });
+                        }
+                    }
+                    Conflict::Busy(holder) if conflicts && oldest.is_none() => {
+                        return Ok(Found::Busy(holder));
+                    }
                     _ => {}
                 }
             }
             if !more {
-                return Ok(Found::Nothing);
+                return Ok(Found::of(oldest));
             }
         }
     }

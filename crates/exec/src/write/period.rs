@@ -1,10 +1,9 @@
 //! Foreign keys with a PERIOD: a row points at rows whose ranges, together, have all of its own in
 //! them.
 //!
-//! | what happened | what is asked |
-//! | --- | --- |
-//! | a referencing row came or changed its key | the rows that are there now cover its range, and are locked FOR KEY SHARE |
-//! | a referenced row went or changed its key | of each row that points at its range, what it had of that is covered by others |
+//! A referencing row that comes or changes its key asks that the rows which are there now cover its
+//! range, and locks them FOR KEY SHARE. A referenced row that goes or changes its key asks of each
+//! row that points at its range that others cover what it had of that.
 
 use throng_access::RowLockMode;
 use throng_access::btree::{Direction, KeyRange};

@@ -2,11 +2,12 @@
 //! or not at all.
 //!
 //! Money that goes round, tables that come and go; sequences, upserts, definitions and large values
-//! in [`kinds`], a queue in [`queue`].
+//! in [`kinds`], a queue in [`queue`], rooms that are booked in [`bookings`].
 //!
 //! `THRONG_CRASHES` says how many times (3). When to kill is counted in acknowledged commits, not
 //! in time, so a slow machine crashes in as many different places as a fast one.
 
+mod bookings;
 mod kinds;
 mod queue;
 
@@ -25,8 +26,8 @@ const ACCOUNTS: i64 = 200;
 const OPENING_BALANCE: i64 = 1_000;
 const WRITERS: usize = 8;
 /// One that makes tables, one that makes documents, two with sequences, three that count, two at
-/// the queue.
-const OTHERS: usize = 9;
+/// the queue, three that book rooms.
+const OTHERS: usize = 12;
 /// Few pages, so that dirty ones are written out and read back during the load.
 const SMALL_POOL: &[&str] = &["--memory", "4MB", "--set", "checkpoint_timeout=30s"];
 
@@ -50,6 +51,7 @@ fn crashes() -> usize {
 fn set_up(client: &mut Client) {
     kinds::set_up(client);
     queue::set_up(client);
+    bookings::set_up(client);
     client
         .run("create table account (id bigint primary key, balance bigint not null, filler text)");
     client.run(
@@ -161,6 +163,7 @@ fn load_and_kill(server: Server, ids: &AtomicUsize, told: &Acknowledged, commits
                     2..4 => kinds::sequences(address, &told.kinds),
                     4..7 => kinds::upserts(address, &told.kinds),
                     7..9 => queue::work(address, &told.queue, ids),
+                    9..12 => bookings::work(address),
                     _ => transfers(address, ids, told),
                 };
             });
@@ -199,6 +202,7 @@ fn ids_of(client: &mut Client, sql: &str) -> BTreeSet<i64> {
 fn inspect(client: &mut Client, told: &Acknowledged) {
     kinds::inspect(client, &told.kinds);
     queue::inspect(client, &told.queue);
+    bookings::inspect(client);
     let sum = client.run("select sum(balance) from account");
     assert_eq!(
         sum.value(),

@@ -127,7 +127,8 @@ impl Parser<'_> {
 
     /// `name = value`, where the value is a name or a type's.
     fn range_option(&mut self) -> Result<RangeOption> {
-        let (name, pos) = self.name_pos()?;
+        let pos = self.pos();
+        let name = self.label()?;
         if !self.op("=") {
             return Err(self.unexpected());
         }

@@ -9,6 +9,7 @@
 //! (but for a few bounded look-aheads), with nesting that the thread's stack bounds ([`stack`]).
 
 pub mod ast;
+mod ast_constraint;
 mod ast_write;
 mod call;
 mod column;
@@ -24,6 +25,7 @@ mod extension;
 mod grant;
 mod index;
 pub mod json;
+mod key;
 pub mod lexer;
 mod long_name;
 mod maintain;

@@ -52,7 +52,7 @@ pub fn actual_type(ty: Oid, declared: &[Oid], given: &[Oid]) -> Option<Oid> {
 
 /// What the arguments of a call tell of a family's types.
 #[derive(Default)]
-struct Family {
+struct PolymorphicTypes {
     element: Option<Oid>,
     range: Option<Oid>,
 }
@@ -62,7 +62,7 @@ fn agree(slot: &mut Option<Oid>, seen: Oid) -> Option<()> {
     (*slot.get_or_insert(seen) == seen).then_some(())
 }
 
-impl Family {
+impl PolymorphicTypes {
     fn see_range(&mut self, range: Oid) -> Option<()> {
         agree(&mut self.range, range)
     }
@@ -74,8 +74,8 @@ impl Family {
 /// Replaces polymorphic parameter types by actual ones and gives the actual result type; None where
 /// the arguments contradict each other.
 pub(super) fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
-    let mut plain = Family::default();
-    let mut compatible = Family::default();
+    let mut plain = PolymorphicTypes::default();
+    let mut compatible = PolymorphicTypes::default();
     let mut several: Vec<Oid> = Vec::new();
     for (&param, &arg) in params.iter().zip(given) {
         match param {
@@ -126,7 +126,7 @@ pub(super) fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<O
 }
 
 /// What a type is in a call; a range type that no argument tells stays what it is.
-fn one_of(ty: Oid, plain: &Family, compatible: &Family) -> Option<Oid> {
+fn one_of(ty: Oid, plain: &PolymorphicTypes, compatible: &PolymorphicTypes) -> Option<Oid> {
     let element = plain.element.unwrap_or(oid::TEXT);
     let common = compatible.element.unwrap_or(oid::TEXT);
     Some(match ty {

@@ -418,11 +418,7 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
         }
         _ => false,
     };
-    let undetermined = matches!(
-        ret,
-        oid::ANYELEMENT | oid::ANYARRAY | oid::ANYRANGE | oid::ANYMULTIRANGE
-    );
-    if unknown || undetermined {
+    if unknown || is_undetermined(ret) {
         return Err(unknown_polymorphic());
     }
     if COMPARES_ITEMS.contains(&name) {
@@ -436,6 +432,14 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
         ret,
         variadic_from: chosen.variadic_from,
     })
+}
+
+/// Whether a call's result has no type yet.
+fn is_undetermined(ret: Oid) -> bool {
+    matches!(
+        ret,
+        oid::ANYELEMENT | oid::ANYARRAY | oid::ANYRANGE | oid::ANYMULTIRANGE
+    )
 }
 
 /// Functions that compare the items of the arrays given to them.

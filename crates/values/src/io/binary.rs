@@ -8,7 +8,6 @@ use throng_types::calendar::{MICROS_PER_DAY, date_in_range, timestamp_in_range};
 use throng_types::datum::Dim;
 use throng_types::error::state;
 use throng_types::numeric::{Groups, WireSign};
-use throng_types::range::{is_multirange, is_range};
 use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{
     Array, Datum, Error, Interval, Numeric, Oid, Record, Result, SqlType, Text, Tid, TimeTz, oid,
@@ -296,21 +295,9 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         }
         _ if base_type(ty).is_some() => Datum::base(ty, (described(ty)?.receive)(ctx, r.rest())?),
         _ if made::is_enum(ty) => super::enum_value(ctx, &r.text(ctx)?, ty)?,
-        _ if is_range(ty) || is_multirange(ty) => match super::range_of(ty)? {
-            of if of.range == ty => Datum::Range(super::range::receive(ctx, r, &of)?.into()),
-            of => Datum::Multirange(super::range::receive_multi(ctx, r, &of)?.into()),
-        },
         _ => match element_of(ty) {
             Some(element) => read_array(ctx, r, element, ty)?,
-            None => {
-                return Err(Error::new(
-                    state::UNDEFINED_FUNCTION,
-                    format!(
-                        "no binary input function available for type {}",
-                        type_name(ty)
-                    ),
-                ));
-            }
+            None => super::range::receive_any(ctx, r, ty)?,
         },
     })
 }

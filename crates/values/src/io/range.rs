@@ -7,8 +7,9 @@ use crate::eval::EvalContext;
 use crate::range::{gather, make};
 use std::sync::Arc;
 use throng_types::error::state;
-use throng_types::range::{Bound, Bounds, RangeType};
-use throng_types::{Datum, Error, Multirange, Range, Result, SqlType, stack};
+use throng_types::range::{Bound, Bounds, RangeType, multirange_type, range_type};
+use throng_types::sqltype::type_name;
+use throng_types::{Datum, Error, Multirange, Oid, Range, Result, SqlType, stack};
 
 #[cold]
 fn malformed(what: &str, text: &str, detail: &str) -> Error {
@@ -249,8 +250,28 @@ pub fn send_multi(ctx: &EvalContext<'_>, multirange: &Multirange, out: &mut Vec<
     Ok(())
 }
 
+/// Reads the binary form of a range or a multirange.
+///
+/// # Errors
+/// 42883 for a type that is neither.
+pub(super) fn receive_any(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
+    if let Some(range) = range_type(ty) {
+        return Ok(Datum::Range(receive(ctx, r, &range)?.into()));
+    }
+    if let Some(range) = multirange_type(ty) {
+        return Ok(Datum::Multirange(receive_multi(ctx, r, &range)?.into()));
+    }
+    Err(Error::new(
+        state::UNDEFINED_FUNCTION,
+        format!(
+            "no binary input function available for type {}",
+            type_name(ty)
+        ),
+    ))
+}
+
 /// Reads a range's binary form.
-pub(super) fn receive(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: &RangeType) -> Result<Range> {
+fn receive(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: &RangeType) -> Result<Range> {
     stack::check()?;
     let [flags] = r.take()?;
     if flags & flag::EMPTY != 0 {
@@ -274,11 +295,7 @@ pub(super) fn receive(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: &RangeType)
 }
 
 /// Reads a multirange's binary form.
-pub(super) fn receive_multi(
-    ctx: &EvalContext<'_>,
-    r: &mut Reader<'_>,
-    ty: &RangeType,
-) -> Result<Multirange> {
+fn receive_multi(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: &RangeType) -> Result<Multirange> {
     let count = r.i32()?;
     let mut ranges = Vec::new();
     for _ in 0..count {

@@ -11,7 +11,7 @@ use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result, oid};
 
 use crate::binder::Binder;
-use crate::binder::ddl::index_order::Asked;
+use crate::binder::ddl::index_order::IndexShape;
 use crate::binder::ddl::options;
 use crate::binder::dml::updatable::WriteTarget;
 use crate::command::NewExclusion;
@@ -48,6 +48,21 @@ fn serves(method: IndexMethod, op: &Operator) -> bool {
 }
 
 impl Binder<'_> {
+    /// The table's index of that name.
+    pub(in crate::binder) fn index_of(
+        &self,
+        table: &TableDef,
+        name: &str,
+        pos: Pos,
+    ) -> Result<Oid> {
+        let mut indexes = self.catalog().indexes_of(table.oid).iter();
+        let found = indexes.find(|index| index.name == name);
+        found.map(|index| index.oid).ok_or_else(|| {
+            let message = format!("index \"{name}\" does not exist");
+            Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1)
+        })
+    }
+
     pub(in crate::binder) fn exclusion(
         &mut self,
         ast: &ast::Exclusion,
@@ -56,7 +71,7 @@ impl Binder<'_> {
     ) -> Result<NewExclusion> {
         let method = self.method_named(ast.method.as_ref())?;
         let columns: Vec<ast::IndexColumn> = ast.elements.iter().map(|(c, _)| c.clone()).collect();
-        let asked = Asked {
+        let asked = IndexShape {
             unique: false,
             include: !ast.include.is_empty(),
             columns: &columns,

@@ -16,7 +16,7 @@ impl Binder<'_> {
     /// The access method of that name, where it can do what is asked of it.
     pub(in crate::binder) fn index_method(&self, ast: &ast::CreateIndex) -> Result<IndexMethod> {
         let method = self.method_named(ast.method.as_ref())?;
-        let asked = Asked {
+        let asked = IndexShape {
             unique: ast.unique,
             include: !ast.include.is_empty(),
             columns: &ast.columns,
@@ -107,13 +107,13 @@ impl Binder<'_> {
 }
 
 /// What is asked of an index, for which not every method is made.
-pub(in crate::binder) struct Asked<'a> {
+pub(in crate::binder) struct IndexShape<'a> {
     pub unique: bool,
     pub include: bool,
     pub columns: &'a [ast::IndexColumn],
 }
 
-impl Asked<'_> {
+impl IndexShape<'_> {
     /// 0A000 for what the method does not do.
     pub fn fits(&self, method: IndexMethod) -> Result<()> {
         let refused = |what: &str| {

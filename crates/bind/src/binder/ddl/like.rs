@@ -262,18 +262,14 @@ impl Binder<'_> {
                 (false, Some(_))
                     if !index.unique && !self.catalog().is_without_overlaps(&index) =>
                 {
-                    let name = |attnum: &u16| draft.table.column(*attnum).name.clone();
-                    let keys = columns.iter().map(|c| match c.attnum {
-                        0 => (None, *c),
-                        attnum => (Some(name(&attnum)), *c),
-                    });
-                    key(NewConstraintKind::Exclude(Box::new(NewExclusion {
-                        keys: keys.collect(),
-                        uses: terms.uses.iter().map(name).collect(),
-                        include: included(),
+                    let new = copied_exclusion(
+                        &columns,
+                        terms.clone(),
+                        &draft.table,
+                        included(),
                         options,
-                        terms,
-                    })))
+                    );
+                    key(NewConstraintKind::Exclude(Box::new(new)))
                 }
                 (false, Some(_)) => key(NewConstraintKind::Unique {
                     columns: names(),
@@ -324,5 +320,27 @@ fn options_of(sequence: &SequenceDef) -> SequenceOptions {
         cycle: Some(sequence.cycle),
         restart: None,
         name: None,
+    }
+}
+
+/// An exclusion constraint of another table on the columns that are called so in this one.
+fn copied_exclusion(
+    columns: &[throng_catalog::IndexColumn],
+    terms: throng_catalog::IndexTerms,
+    table: &TableDef,
+    include: Vec<String>,
+    options: Vec<(String, String)>,
+) -> NewExclusion {
+    let name = |attnum: &u16| table.column(*attnum).name.clone();
+    let keys = columns.iter().map(|c| match c.attnum {
+        0 => (None, *c),
+        attnum => (Some(name(&attnum)), *c),
+    });
+    NewExclusion {
+        keys: keys.collect(),
+        uses: terms.uses.iter().map(name).collect(),
+        include,
+        options,
+        terms,
     }
 }

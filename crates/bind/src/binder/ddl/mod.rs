@@ -12,6 +12,7 @@ pub(super) mod domain_value;
 pub(super) mod drop_absent;
 mod exclusion;
 pub(super) mod extension;
+mod foreign_key;
 pub(super) mod grant;
 pub(super) mod index;
 pub(super) mod index_order;
@@ -221,12 +222,7 @@ impl Binder<'_> {
                     }
                 }
             }
-            S::CreateEnum { name, labels } => Ddl::CreateEnum {
-                schema: self.place_beside_relations(name)?,
-                name: name.last().to_string(),
-                owner: self.ctx.user,
-                labels: labels.clone(),
-            },
+            S::CreateEnum { name, labels } => self.create_enum(name, labels)?,
             S::CreateRange { name, options } => self.create_range(name, options)?,
             S::CreateDomain(create) => self.create_domain(create)?,
             S::CreateComposite { name, fields } => self.create_composite(name, fields)?,

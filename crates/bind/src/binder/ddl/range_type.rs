@@ -1,4 +1,4 @@
-//! CREATE TYPE … AS RANGE, and the calls that make values of such a type.
+//! CREATE TYPE … AS RANGE and AS ENUM, and the calls that make values of such a type.
 
 use throng_types::error::state;
 use throng_types::range::{multirange_type, range_type};
@@ -57,6 +57,19 @@ impl<'a> Said<'a> {
 }
 
 impl Binder<'_> {
+    pub(in crate::binder) fn create_enum(
+        &mut self,
+        name: &ast::Name,
+        labels: &[String],
+    ) -> Result<Ddl> {
+        Ok(Ddl::CreateEnum {
+            schema: self.place_beside_relations(name)?,
+            name: name.last().to_owned(),
+            owner: self.ctx.user,
+            labels: labels.to_vec(),
+        })
+    }
+
     pub(in crate::binder) fn create_range(
         &mut self,
         name: &ast::Name,

@@ -19,8 +19,7 @@ use crate::tree::expr::Expr;
 use crate::tree::query::{Body, QueryKind};
 use throng_catalog::partition::PartitionBound;
 use throng_catalog::{
-    ColumnDef, Generated, Identity, IndexMethod, Lineage, OnCommit, Persistence, Relation, Storage,
-    TableDef,
+    ColumnDef, Generated, Identity, IndexMethod, Lineage, OnCommit, Persistence, Storage, TableDef,
 };
 use throng_syntax::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
 use throng_syntax::parse::partition::ColumnOptions;
@@ -491,13 +490,7 @@ impl Binder<'_> {
                 C::Unique {
                     nulls_not_distinct,
                     options,
-                } => T::Unique {
-                    columns: column(),
-                    without_overlaps: false,
-                    include: vec![],
-                    nulls_not_distinct: *nulls_not_distinct,
-                    options: options.clone(),
-                },
+                } => unique_column(column(), *nulls_not_distinct, options),
                 C::Check(source) => T::Check(source.clone()),
                 C::References(references) => T::ForeignKey {
                     columns: column(),
@@ -675,22 +668,11 @@ impl Binder<'_> {
                 nulls_not_distinct: *nulls_not_distinct,
                 options: key_options(options)?,
             },
-            T::UsingIndex { index, primary } => {
-                let found = self
-                    .catalog()
-                    .indexes_of(table.oid)
-                    .iter()
-                    .find(|i| i.name == *index);
-                let Some(found) = found else {
-                    let message = format!("index \"{index}\" does not exist");
-                    return Err(Error::new(state::UNDEFINED_OBJECT, message).position(ast.pos + 1));
-                };
-                NewConstraintKind::UsingIndex {
-                    index: found.oid,
-                    primary: *primary,
-                    position: ast.pos + 1,
-                }
-            }
+            T::UsingIndex { index, primary } => NewConstraintKind::UsingIndex {
+                index: self.index_of(table, index, ast.pos)?,
+                primary: *primary,
+                position: ast.pos + 1,
+            },
             T::Check(source) => {
                 let (expr, bound, columns) = self.check_source(source, table)?;
                 NewConstraintKind::Check {
@@ -767,107 +749,6 @@ impl Binder<'_> {
         let bound = self.over_stored(bound, &table, rel)?;
         Ok((text, slots_of_row(bound), columns))
     }
-
-    fn foreign_key(
-        &mut self,
-        columns: &[(String, Pos)],
-        period: bool,
-        references: &ast::References,
-        table: &TableDef,
-    ) -> Result<NewConstraintKind> {
-        let mut names: Vec<String> = Vec::new();
-        for (name, _) in columns {
-            if table.attnum(name).is_none() {
-                let message = format!(
-                    "column \"{name}\" referenced in foreign key constraint does not exist"
-                );
-                return Err(Error::new(state::UNDEFINED_COLUMN, message));
-            }
-            names.push(name.clone());
-        }
-        check_generated_key(&names, references, table)?;
-        let this = self.refers_to_self(&references.table, table)?;
-        let ref_table = match this {
-            true => None,
-            false => match self.relation(&references.table).map_err(no_position)? {
-                Relation::Table(found) if !found.is_materialized() => {
-                    let temporary = table.persistence.is_temporary();
-                    let kind = match temporary {
-                        true => "temporary",
-                        false => "permanent",
-                    };
-                    if temporary != found.persistence.is_temporary() {
-                        let message = format!(
-                            "constraints on {kind} tables may reference only {kind} tables"
-                        );
-                        return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
-                    }
-                    self.may_reference(&found, references)?;
-                    Some(found.oid)
-                }
-                other => {
-                    let message =
-                        format!("referenced relation \"{}\" is not a table", other.name());
-                    return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
-                }
-            },
-        };
-        Ok(NewConstraintKind::ForeignKey {
-            columns: names,
-            ref_table,
-            ref_columns: references.columns.clone(),
-            on_update: references.on_update,
-            on_delete: references.on_delete,
-            match_full: references.match_full,
-            periods: (period, references.period),
-        })
-    }
-
-    /// Whether a written name means the table being made or changed.
-    fn refers_to_self(&self, name: &ast::Name, table: &TableDef) -> Result<bool> {
-        if name.last() != table.name {
-            return Ok(false);
-        }
-        match name.schema() {
-            Some(schema) => Ok(self.schema(schema)? == table.schema),
-            None if table.oid == Oid::NONE => Ok(true),
-            None => Ok(self
-                .find_relation(name)?
-                .is_some_and(|r| r.oid() == table.oid)),
-        }
-    }
-}
-
-/// A foreign key's actions cannot change what is computed.
-fn check_generated_key(
-    names: &[String],
-    references: &ast::References,
-    table: &TableDef,
-) -> Result<()> {
-    use throng_catalog::FkAction as A;
-    let columns = names.iter().filter_map(|name| table.attnum(name));
-    for column in columns.map(|attnum| table.column(attnum)) {
-        let Some(generated) = &column.generated else {
-            continue;
-        };
-        let changes = |action| matches!(action, A::SetNull | A::SetDefault);
-        let on = match (references.on_update, references.on_delete) {
-            (update, _) if changes(update) || update == A::Cascade => Some("UPDATE"),
-            (_, delete) if changes(delete) => Some("DELETE"),
-            _ => None,
-        };
-        if let Some(on) = on {
-            let message = format!(
-                "invalid ON {on} action for foreign key constraint containing generated column"
-            );
-            return Err(Error::new(state::SYNTAX_ERROR, message));
-        }
-        if !generated.stored {
-            let message = "foreign key constraints on virtual generated columns are not supported";
-            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
-        }
-    }
-    Ok(())
 }
 
 pub(in crate::binder) fn identity(always: bool) -> Identity {
@@ -886,6 +767,21 @@ fn virtual_key(kind: &T) -> Error {
     };
     let message = format!("{what} on virtual generated columns are not supported");
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// UNIQUE behind a column.
+fn unique_column(
+    columns: Vec<(String, Pos)>,
+    nulls_not_distinct: bool,
+    options: &[(String, String)],
+) -> T {
+    T::Unique {
+        columns,
+        without_overlaps: false,
+        include: vec![],
+        nulls_not_distinct,
+        options: options.to_vec(),
+    }
 }
 
 fn key_kind(kind: &T) -> &'static str {
