@@ -24,7 +24,7 @@ impl Binder<'_> {
                 may_hash(ast)?;
                 Ok(IndexMethod::Hash)
             }
-            "gist" | "gin" | "brin" | "spgist" | "rtree" => {
+            "gist" | "gin" | "brin" | "spgist" | "rtree" | "hnsw" | "ivfflat" => {
                 let what = format!("access method \"{name}\"");
                 Err(Error::unsupported(what).position(pos + 1))
             }

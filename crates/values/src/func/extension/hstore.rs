@@ -365,7 +365,9 @@ fn holds(whole: &Datum, part: &Datum) -> EvalResult {
     let whole = index(whole)?;
     expect(part)?;
     let mut pairs = pairs_of(part);
-    Ok(pairs.all(|(key, value)| whole.get(key) == Some(&value)).into())
+    Ok(pairs
+        .all(|(key, value)| whole.get(key) == Some(&value))
+        .into())
 }
 fn contains(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     holds(&args[0], &args[1])
