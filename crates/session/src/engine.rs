@@ -275,7 +275,10 @@ impl Engine {
                 // A type that a user made has an oid in a range of its own; the counter's share of
                 // it is its number.
                 let oid = object.oid();
-                sys.note_oid(made::serial(oid).unwrap_or(oid));
+                // Types of extensions have no share: their numbers are fixed.
+                if !made::is_base(oid) {
+                    sys.note_oid(made::serial(oid).unwrap_or(oid));
+                }
             }
         }
         static ENGINES: AtomicU32 = AtomicU32::new(0);

@@ -343,11 +343,22 @@ impl Run<'_> {
             throng_syntax::parse::symbols(text)
                 .is_ok_and(|symbols| symbols.iter().any(|s| named(s.text, &def.name)))
         };
-        self.constraints_saying(&def.name)
-            .into_iter()
+        let constraints = self.constraints_saying(&def.name).into_iter();
+        let constraints = constraints
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if mentions(expr)))
-            .map(|c| c.oid)
-            .collect()
+            .map(|c| c.oid);
+        let catalog = self.catalog();
+        let indexes = match catalog.saying(&def.name) {
+            None => catalog.indexes(),
+            Some(all) => all.iter().filter_map(|oid| catalog.index(*oid)).collect(),
+        };
+        let indexes = indexes.into_iter().filter(|index| {
+            let texts = index.terms.exprs.iter().map(|e| &e.text);
+            texts
+                .chain(&index.terms.predicate)
+                .any(|text| mentions(text))
+        });
+        constraints.chain(indexes.map(|index| index.oid)).collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod crash;
 mod databases;
 mod descriptors;
 mod domains;
+mod extensions;
 mod growth;
 mod isolation;
 mod logins;

@@ -35,9 +35,12 @@ impl Binder<'_> {
         };
         match name.as_str() {
             "btree" => Ok(IndexMethod::Btree),
-            "hash" => Ok(IndexMethod::Hash),
+            "hash" => {
+                may_hash(ast)?;
+                Ok(IndexMethod::Hash)
+            }
             "gist" => Ok(IndexMethod::Gist),
-            "gin" | "brin" | "spgist" | "rtree" => {
+            "gin" | "brin" | "spgist" | "rtree" | "hnsw" | "ivfflat" => {
                 let what = format!("access method \"{name}\"");
                 Err(Error::unsupported(what).position(pos + 1))
             }

@@ -498,15 +498,16 @@ impl EvalHost for SessionHost<'_> {
             }
             ObjectKind::Operator => func::operator_by_oid(object).map(|o| o.name.to_owned()),
             ObjectKind::OperatorWithArguments => func::operator_by_oid(object).map(|o| {
-                let left = match o.left {
+                let shown = |ty: Oid| match ty {
                     Oid::NONE => "NONE".to_owned(),
-                    left => format_type(SqlType::plain(left)),
+                    ty => {
+                        let made =
+                            made::is_made(ty).then(|| self.object_name(ObjectKind::Type, ty));
+                        let made = made.flatten();
+                        made.unwrap_or_else(|| format_type(SqlType::plain(ty)))
+                    }
                 };
-                format!(
-                    "{}({left},{})",
-                    o.name,
-                    format_type(SqlType::plain(o.right))
-                )
+                format!("{}({},{})", o.name, shown(o.left), shown(o.right))
             }),
             ObjectKind::Namespace => self.catalog.schema(object).map(|s| quote_ident(&s.name)),
             ObjectKind::Role => self.catalog.role(object).map(|r| quote_ident(&r.name)),

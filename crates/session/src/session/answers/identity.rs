@@ -15,9 +15,10 @@ use throng_catalog::{
 };
 use throng_types::error::state;
 use throng_types::lexical::quote_ident;
-use throng_types::sqltype::{element_of, format_type, made, type_info};
+use throng_types::sqltype::{element_of, format_type, made, type_info, type_name};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, oid};
-use throng_values::func::{EvalHost, EvalResult, ObjectKind};
+use throng_values::func::extension::extension_of_operator;
+use throng_values::func::{Cast, EvalHost, EvalResult, ObjectKind};
 
 use crate::session::answers::eval_host::SessionHost;
 
@@ -217,6 +218,9 @@ impl SessionHost<'_> {
             }
             COLLATION => ("collation".to_owned(), self.collation_identity(object)),
             OPERATOR => ("operator".to_owned(), self.operator_identity(object)),
+            class::CAST if let Some(cast) = throng_values::func::extension::cast_by_oid(object) => {
+                ("cast".to_owned(), Some(self.cast_identity(cast)))
+            }
             class::AUTH_MEMBERS => {
                 let word = "role membership".to_owned();
                 (word, self.membership_identity(object))
@@ -554,14 +558,33 @@ impl SessionHost<'_> {
         });
         let args: Vec<String> = args.collect();
         let name = operator.name;
+        let known = extension_of_operator(object);
+        let def = known.and_then(|known| self.catalog.extension_by_name(known.name));
+        let place = def.map_or(builtin::PG_CATALOG, |def| def.schema);
+        let schema = self.schema_name(place);
         Some(Identity {
             description: format!("operator {shown}"),
-            schema: builtin::PG_CATALOG,
+            schema: place,
             name: None,
-            identity: format!("pg_catalog.{name}({})", args.join(",")),
-            names: vec!["pg_catalog".to_owned(), name.to_owned()],
+            identity: format!("{}.{name}({})", quote_ident(&schema), args.join(",")),
+            names: vec![schema, name.to_owned()],
             args: args.into_iter().filter(|arg| arg != "NONE").collect(),
         })
+    }
+
+    fn cast_identity(&self, cast: &Cast) -> Identity {
+        let types = [cast.from, cast.to].map(|ty| self.qualified_type(ty));
+        let shown = [cast.from, cast.to].map(|ty| {
+            let name = self.object_name(ObjectKind::Type, ty);
+            name.unwrap_or_else(|| type_name(ty))
+        });
+        Identity {
+            description: format!("cast from {} to {}", shown[0], shown[1]),
+            identity: format!("({} AS {})", types[0], types[1]),
+            names: vec![types[0].clone()],
+            args: vec![types[1].clone()],
+            ..Identity::default()
+        }
     }
 
     fn collation_identity(&self, object: Oid) -> Option<Identity> {

@@ -225,6 +225,12 @@ pub fn extension_of_operator(oid: Oid) -> Option<&'static Extension> {
     all.find(|e| e.operators.iter().any(|o| o.oid == oid))
 }
 
+/// The cast of an extension with this oid.
+pub fn cast_by_oid(oid: Oid) -> Option<&'static Cast> {
+    let mut all = EXTENSIONS.iter().flat_map(|e| e.cast_oids());
+    all.find(|(known, _)| *known == oid).map(|(_, cast)| cast)
+}
+
 /// The extension that a type, or a type of arrays of it, is of.
 pub fn extension_of_type(ty: Oid) -> Option<&'static Extension> {
     let ty = element_of(ty).unwrap_or(ty);

@@ -7,10 +7,10 @@ use throng_bind::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_catalog::{TableDef, VirtualTable};
 use throng_plan::{AggregateNode, WindowNode};
 use throng_types::lexical::{quote_ident, quote_literal};
-use throng_types::sqltype::format_type;
+use throng_types::sqltype::{format_type, made};
 use throng_types::{Datum, SqlType, interrupt};
 use throng_values::func::sqljson::{self, Spec};
-use throng_values::func::{EvalContext, written};
+use throng_values::func::{EvalContext, ObjectKind, written};
 use throng_values::io::to_text;
 
 /// The names of a row's columns, and how constants beside them are written.
@@ -276,7 +276,7 @@ impl<'c> Names<'c> {
                 _ => op.name.to_owned(),
             },
             Expr::Cast { arg, to, .. } => {
-                format!("({})::{}", self.text(arg), format_type(*to))
+                format!("({})::{}", self.text(arg), self.type_name(*to))
             }
             Expr::And(parts) => format!("({})", self.list(parts, " AND ")),
             Expr::Or(parts) => format!("({})", self.list(parts, " OR ")),
@@ -369,13 +369,21 @@ impl<'c> Names<'c> {
         }
     }
 
+    fn type_name(&self, ty: SqlType) -> String {
+        let made = made::is_made(ty.oid).then(|| {
+            let host = self.eval.host;
+            host.object_name(ObjectKind::Type, ty.oid)
+        });
+        made.flatten().unwrap_or_else(|| format_type(ty))
+    }
+
     /// A constant as it would be written: numbers and truth values bare, the rest quoted with their
     /// type.
     fn constant(&self, value: &Datum, ty: SqlType) -> String {
         if interrupt::expect_text(value).is_err() {
             return String::new();
         }
-        let type_name = format_type(SqlType::plain(ty.oid));
+        let type_name = self.type_name(SqlType::plain(ty.oid));
         let text = to_text(&self.eval, value, ty);
         match value {
             Datum::Null => format!("NULL::{type_name}"),
