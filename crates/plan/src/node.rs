@@ -21,6 +21,7 @@ use throng_syntax::vocabulary::TableLock;
 
 use throng_types::{Oid, SqlType};
 
+use super::bitmap::BitmapScan;
 use super::leaf_locks::LeafLocks;
 use throng_bind::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
 use throng_bind::query::{JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
@@ -206,6 +207,7 @@ pub enum Node {
     },
     SeqScan(SeqScan),
     IndexScan(IndexScan),
+    BitmapScan(Box<BitmapScan>),
     VirtualScan {
         rel: RelId,
         alias: String,

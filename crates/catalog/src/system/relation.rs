@@ -9,9 +9,8 @@ use throng_types::{Array, Datum, Oid, SqlType, oid};
 use super::{Rows, SystemState, VirtualTable, all, definition, listed, operator_class, row, types};
 use crate::acl;
 use crate::{
-    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, IndexMethod, Persistence,
-    SchemaDef, SequenceDef, Storage, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault,
-    builtin,
+    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef,
+    SequenceDef, Storage, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, ViewDefault, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -211,10 +210,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         name: &index.name,
         schema: index.schema,
         owner: table.map_or(builtin::SUPERUSER, |t| t.owner),
-        access_method: match index.terms.method {
-            IndexMethod::Btree => builtin::BTREE_AM,
-            IndexMethod::Hash => builtin::HASH_AM,
-        },
+        access_method: operator_class::access_method(index.terms.method),
         file: match table.is_some_and(|t| t.is_partitioned()) {
             true => 0,
             false => index.file.0,
@@ -761,7 +757,9 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             .map(|(_, collation, ty, _)| collation_oid(collation, ty).into())
             .collect();
         let classes = columns()
-            .map(|(_, _, ty, class)| operator_class::class_of(class.unwrap_or(""), ty).into())
+            .map(|(_, _, ty, class)| {
+                operator_class::class_of(index.terms.method, class.unwrap_or(""), ty).into()
+            })
             .collect();
         let options = columns()
             .map(|(key, ..)| (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into())

@@ -406,8 +406,9 @@ struct Matching<'t> {
 impl<'t> Matching<'t> {
     fn new(target: &'t Target, fk: &ForeignKey, key: &[Datum]) -> Matching<'t> {
         let columns = places(&fk.columns);
-        // Not by one that may lack a row.
-        let whole = |index: &&Rc<Index>| index.def.terms.predicate.is_none();
+        // Not by one that may lack a row, or has many entries of one.
+        let whole =
+            |index: &&Rc<Index>| index.def.terms.predicate.is_none() && index.inverted.is_none();
         let by_index = target.indexes.iter().filter(whole).find_map(|index| {
             let lead = index.columns.get(..columns.len())?;
             if !columns.iter().all(|c| lead.contains(c)) {

@@ -1,7 +1,8 @@
 //! What CREATE INDEX says of its access method and of its keys' order: collations and operator
 //! classes, which are kept where they are not what goes without saying.
 //!
-//! A hash index is a B-tree over its one column that is asked for equal keys alone.
+//! A hash index is a B-tree over its one column that is asked for equal keys alone, a GIN index one
+//! over the keys that its operator classes find in values.
 
 use throng_types::error::state;
 use throng_types::sqltype::{has_collation, type_name};
@@ -11,6 +12,8 @@ use crate::binder::Binder;
 use throng_catalog::system::operator_class;
 use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
 use throng_syntax::parse::ast;
+use throng_values::func::resolve_operator;
+use throng_values::inverted;
 
 impl Binder<'_> {
     /// The access method of that name, where it can do what is asked of it.
@@ -21,10 +24,14 @@ impl Binder<'_> {
         match name.as_str() {
             "btree" => Ok(IndexMethod::Btree),
             "hash" => {
-                may_hash(ast)?;
+                must_be_unordered(ast, IndexMethod::Hash)?;
                 Ok(IndexMethod::Hash)
             }
-            "gist" | "gin" | "brin" | "spgist" | "rtree" => {
+            "gin" => {
+                must_be_unordered(ast, IndexMethod::Gin)?;
+                Ok(IndexMethod::Gin)
+            }
+            "gist" | "brin" | "spgist" | "rtree" => {
                 let what = format!("access method \"{name}\"");
                 Err(Error::unsupported(what).position(pos + 1))
             }
@@ -78,7 +85,9 @@ impl Binder<'_> {
         if class.schema().is_some_and(|s| s != "pg_catalog") {
             return Err(missing());
         }
-        match operator_class::accepts(name, ty) {
+        let is_there = method != IndexMethod::Gin
+            || inverted::class_named(name).is_some_and(|class| class.extension.is_none());
+        match operator_class::accepts(method, name, ty).filter(|_| is_there) {
             None => Err(missing()),
             Some(false) => {
                 let message = format!(
@@ -87,16 +96,19 @@ impl Binder<'_> {
                 );
                 Err(Error::new(state::DATATYPE_MISMATCH, message))
             }
-            Some(true) if operator_class::is_default(name, ty) => Ok(None),
+            Some(true) if operator_class::is_default(method, name, ty) => Ok(None),
             Some(true) => Ok(Some(name.to_owned())),
         }
     }
 }
 
 /// 0A000 for what only ordered trees do.
-fn may_hash(ast: &ast::CreateIndex) -> Result<()> {
+fn must_be_unordered(ast: &ast::CreateIndex, method: IndexMethod) -> Result<()> {
     let refused = |what: &str| {
-        let message = format!("access method \"hash\" does not support {what}");
+        let message = format!(
+            "access method \"{}\" does not support {what}",
+            method.name()
+        );
         Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
     };
     if ast.unique {
@@ -105,14 +117,53 @@ fn may_hash(ast: &ast::CreateIndex) -> Result<()> {
     if !ast.include.is_empty() {
         return refused("included columns");
     }
-    if ast.columns.len() > 1 {
+    if ast.columns.len() > 1 && method == IndexMethod::Hash {
         return refused("multicolumn indexes");
     }
-    if ast.columns.iter().any(|c| c.descending) {
+    if ast.columns.iter().any(|c| c.ordered) {
         return refused("ASC/DESC options");
     }
     if ast.columns.iter().any(|c| c.nulls_first.is_some()) {
         return refused("NULLS FIRST/LAST options");
     }
     Ok(())
+}
+
+/// Whether an index of a method may have a key of a type, by the class that was named or its own.
+///
+/// # Errors
+/// 42704 for a type without a class, 42883 for an array whose elements have no order.
+pub(in crate::binder) fn check_indexable(
+    method: IndexMethod,
+    class: Option<&str>,
+    ty: Oid,
+) -> Result<()> {
+    let has_order = |ty: Oid| resolve_operator("<", Some(ty), ty).is_ok();
+    let has_class = match method {
+        IndexMethod::Gin => match class {
+            Some(class) => inverted::class_named(class),
+            None => inverted::default_class(ty, |_| false),
+        }
+        .is_some_and(|class| class.accepts(ty)),
+        IndexMethod::Btree | IndexMethod::Hash => has_order(ty),
+    };
+    if !has_class {
+        let message = format!(
+            "data type {} has no default operator class for access method \"{}\"",
+            type_name(ty),
+            method.name()
+        );
+        return Err(Error::new(state::UNDEFINED_OBJECT, message)
+            .hint("You must specify an operator class for the index or define a default operator class for the data type."));
+    }
+    match throng_types::sqltype::element_of(ty) {
+        Some(element) if method == IndexMethod::Gin && !has_order(element) => {
+            let message = format!(
+                "could not identify a comparison function for type {}",
+                type_name(element)
+            );
+            Err(Error::new(state::UNDEFINED_FUNCTION, message))
+        }
+        _ => Ok(()),
+    }
 }

@@ -159,6 +159,7 @@ impl SessionHost<'_> {
             "pg_indexam_has_property" => {
                 super::index_property::method_property(object(&args[0]), text(&args[1]))
             }
+            "gin_clean_pending_list" => self.pages_cleaned(object(&args[0]))?,
             "pg_index_has_property" => self.index_property(object(&args[0]), None, text(&args[1])),
             "pg_index_column_has_property" => {
                 let column = int(&args[1]) as i32;
