@@ -9,6 +9,7 @@ mod databases;
 mod descriptors;
 mod domains;
 mod growth;
+mod inverted;
 mod isolation;
 mod logins;
 mod long_values;
