@@ -162,8 +162,7 @@ impl SessionHost<'_> {
             "gin_clean_pending_list" => self.pages_cleaned(object(&args[0]))?,
             "pg_index_has_property" => self.index_property(object(&args[0]), None, text(&args[1])),
             "pg_index_column_has_property" => {
-                let column = int(&args[1]) as i32;
-                self.index_property(object(&args[0]), Some(column), text(&args[2]))
+                self.index_property(object(&args[0]), Some(int(&args[1]) as i32), text(&args[2]))
             }
             // No table has policies.
             "row_security_active" => {
