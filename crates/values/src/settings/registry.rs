@@ -238,7 +238,7 @@ registry! {
     WalLevel "wal_level" Kind::Enum(&["replica"]), "replica", Internal; "Write-Ahead Log / Settings", "Sets the level of information written to the WAL. (told)"
     WalSegmentSize "wal_segment_size" int(16, 16, Unit::Megabytes), "16", Internal; "Preset Options", "Shows the size of write ahead log segments. (told)"
     Xmloption "xmloption" Kind::Enum(&["content", "document"]), "content", User; "Client Connection Defaults / Statement Behavior", "Sets whether XML data is a document or a fragment. (told; there is no XML)"
-    EnableBitmapscan "enable_bitmapscan" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of bitmap-scan plans. (told; the planner has no such choice)"
+    EnableBitmapscan "enable_bitmapscan" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of bitmap-scan plans."
     EnableGathermerge "enable_gathermerge" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of gather merge plans. (told; the planner has no such choice)"
     EnableHashagg "enable_hashagg" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of hashed aggregation plans. (told; the planner has no such choice)"
     EnableIncrementalSort "enable_incremental_sort" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of incremental sort steps. (told; the planner has no such choice)"
