@@ -217,6 +217,7 @@ impl Run<'_> {
                     extension.members.iter().for_each(|m| found.part(*m));
                     self.collect_requiring(oid, found);
                     self.collect_operator_users(&extension, found);
+                    self.collect_class_users(&extension, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -392,6 +393,19 @@ impl Run<'_> {
         if let (Some(schema), Some(known)) = (schema, known) {
             let users = self.operator_users(&schema.name, known.operators);
             self.collect_texts(users, extension.oid, found);
+        }
+    }
+
+    /// Indexes by an operator class of an extension.
+    fn collect_class_users(&self, extension: &ExtensionDef, found: &mut Collector) {
+        for index in self.catalog().indexes() {
+            let mut classes = index.classes_of_extensions();
+            let class = classes.find(|class| class.extension == Some(&extension.name));
+            if let Some(class) = class.filter(|_| !found.gone.contains(&index.oid)) {
+                let class = format!("operator class {} for access method gin", class.name);
+                found.dependents.push((self.describe(index.oid), class));
+                found.part(index.oid);
+            }
         }
     }
 

@@ -93,6 +93,9 @@ pub struct KeyWords {
     pub collation: Option<String>,
     /// The operator class.
     pub class: Option<String>,
+    /// Its schema, where it is shown with it; not kept.
+    #[serde(skip)]
+    pub class_schema: Option<String>,
 }
 
 impl IndexTerms {
@@ -166,6 +169,13 @@ impl IndexDef {
         index_column_names(&self.columns, &self.terms, table)
     }
 
+    /// The operator classes of its keys that extensions brought and that were named.
+    pub fn classes_of_extensions(&self) -> impl Iterator<Item = &'static OperatorClass> {
+        let classes = self.terms.words.iter().filter_map(|w| w.class.as_deref());
+        let classes = classes.filter_map(inverted::class_named);
+        classes.filter(|class| class.extension.is_some())
+    }
+
     /// Of an inverted index the operator class of each key column; none of any other.
     pub fn inverted_classes(&self, table: &TableDef) -> Option<Vec<&'static OperatorClass>> {
         if self.terms.method != IndexMethod::Gin {
@@ -178,7 +188,7 @@ impl IndexDef {
             };
             match self.terms.words_of(place).1 {
                 Some(name) => inverted::class_named(name),
-                None => inverted::default_class(ty.oid, |_| false),
+                None => inverted::default_class(ty.oid),
             }
         };
         self.keys().enumerate().map(class).collect()

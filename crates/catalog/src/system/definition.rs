@@ -200,7 +200,10 @@ fn key_texts(table: &TableDef, index: &IndexDef) -> Vec<String> {
                 text += &format!(" COLLATE {}", quote_ident(collation));
             }
             if let Some(class) = class {
-                text += &format!(" {}", quote_ident(class));
+                let schema = index.terms.words.get(place);
+                let schema = schema.and_then(|words| words.class_schema.as_deref());
+                let schema = schema.map(|schema| quote_ident(schema).to_string() + ".");
+                text += &format!(" {}{}", schema.unwrap_or_default(), quote_ident(class));
             }
             if key.descending {
                 text += " DESC";

@@ -12,6 +12,7 @@ use crate::{Catalog, ExtensionDef, Object, builtin};
 use std::sync::Arc;
 use throng_values::func::Operator;
 use throng_values::func::extension::Extension;
+use throng_values::inverted::CLASSES;
 
 /// Below the numbers that dumps take for a user's.
 pub const EXTENSION: Oid = Oid(13596);
@@ -121,13 +122,20 @@ pub(super) fn members(catalog: &Catalog) -> Rows {
     rows
 }
 
-/// Operators and casts, which are the server's wherever their types are, as `pg_depend` names them.
+/// Operators, casts and operator classes, which are the server's wherever their types are, as `pg_depend` names them.
 fn built_in_members(name: &str) -> impl Iterator<Item = (Oid, Oid, u16)> {
     let known = throng_values::func::extension::known(name).into_iter();
     known.flat_map(|e| {
         let operators = e.operators.iter().map(|o| (class::OPERATOR, o.oid, 0));
         let casts = e.cast_oids().map(|(oid, _)| (class::CAST, oid, 0));
-        operators.chain(casts)
+        let classes = CLASSES
+            .iter()
+            .filter(|class| class.extension == Some(e.name));
+        let classes = classes.flat_map(|of| {
+            let family = (class::OPERATOR_FAMILY, Oid(of.family), 0);
+            [(class::OPERATOR_CLASS, Oid(of.oid), 0), family]
+        });
+        operators.chain(casts).chain(classes)
     })
 }
 

@@ -5,7 +5,7 @@ use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
 use crate::{Catalog, IndexMethod, builtin};
-use throng_values::func::{FAMILIES, Operator, Strategy};
+use throng_values::func::{FAMILIES, Operator, Strategy, extension, resolve_operator_among};
 use throng_values::inverted::{self, OperatorClass};
 
 /// A B-tree operator class.
@@ -218,6 +218,28 @@ fn inverted_classes() -> impl Iterator<Item = &'static OperatorClass> {
     classes.filter(|class| class.extension.is_none())
 }
 
+/// The same with those of extensions that are installed, and their schemas.
+fn inverted_classes_in(catalog: &Catalog) -> Vec<(&'static OperatorClass, Oid)> {
+    let classes = inverted::CLASSES.iter().copied();
+    let with_schema = |class: &'static OperatorClass| Some((class, schema_of(catalog, class)?));
+    classes.filter_map(with_schema).collect()
+}
+
+/// Where an operator class is; None where its extension is not installed.
+pub fn schema_of(catalog: &Catalog, class: &OperatorClass) -> Option<Oid> {
+    match class.extension {
+        None => Some(builtin::PG_CATALOG),
+        Some(name) => catalog.extension_by_name(name).map(|def| def.schema),
+    }
+}
+
+/// Where the class or the family of an extension is that has this oid.
+pub fn schema_of_extension_class(catalog: &Catalog, oid: Oid) -> Option<Oid> {
+    let mut classes = inverted::CLASSES.iter().copied();
+    let class = classes.find(|class| class.oid == oid.0 || class.family == oid.0)?;
+    schema_of(catalog, class).filter(|_| class.extension.is_some())
+}
+
 /// The access method of indexes of a kind.
 pub(super) fn access_method(method: IndexMethod) -> Oid {
     match method {
@@ -274,7 +296,7 @@ pub fn is_default(method: IndexMethod, name: &str, ty: Oid) -> bool {
 pub fn class_of(method: IndexMethod, name: &str, ty: Oid) -> Oid {
     if method == IndexMethod::Gin {
         let class = inverted::class_named(name);
-        let class = class.or_else(|| inverted::default_class(ty, |_| false));
+        let class = class.or_else(|| inverted::default_class(ty));
         return class.map_or(Oid::NONE, |class| Oid(class.oid));
     }
     let class = CLASSES.iter().find(|c| c.name == name);
@@ -363,7 +385,7 @@ pub fn is_family(oid: Oid) -> bool {
         || inverted_classes().any(|class| class.family == oid.0)
 }
 
-pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_opclass(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let classes = CLASSES.iter().map(|c| {
         // `name` is kept in indexes as a string of its true length.
         let kept = if c.ty == oid::NAME {
@@ -383,12 +405,13 @@ pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
             kept,
         ]
     });
-    let inverted = inverted_classes().map(|class| {
+    let inverted = inverted_classes_in(catalog).into_iter();
+    let inverted = inverted.map(|(class, schema)| {
         row![
             Oid(class.oid),
             builtin::GIN_AM,
             class.name,
-            builtin::PG_CATALOG,
+            schema,
             builtin::SUPERUSER,
             Oid(class.family),
             class.input,
@@ -399,21 +422,15 @@ pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
     classes.chain(inverted).collect()
 }
 
-pub(super) fn pg_opfamily(_: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_opfamily(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let ordered = FAMILY_NAMES.iter().copied();
-    let ordered = ordered.map(|(oid, name)| (oid, builtin::BTREE_AM, name));
-    let inverted = inverted_classes().map(|class| (class.family, builtin::GIN_AM, class.name));
+    let ordered = ordered.map(|(oid, name)| (oid, builtin::BTREE_AM, name, builtin::PG_CATALOG));
+    let inverted = inverted_classes_in(catalog).into_iter();
+    let inverted =
+        inverted.map(|(class, schema)| (class.family, builtin::GIN_AM, class.name, schema));
     ordered
         .chain(inverted)
-        .map(|(oid, method, name)| {
-            row![
-                Oid(oid),
-                method,
-                name,
-                builtin::PG_CATALOG,
-                builtin::SUPERUSER
-            ]
-        })
+        .map(|(oid, method, name, schema)| row![Oid(oid), method, name, schema, builtin::SUPERUSER])
         .collect()
 }
 
@@ -437,14 +454,17 @@ type FamilyOperator = (u32, Oid, Oid, i16, Oid);
 fn searched(class: &'static OperatorClass) -> impl Iterator<Item = (FamilyOperator, Oid)> {
     class.strategies.iter().filter_map(|strategy| {
         let (left, right) = (class.input, strategy.query);
-        let operator = throng_values::func::resolve_operator(strategy.operator, Some(left), right);
+        let known = class.extension.and_then(extension::known);
+        let own = known.into_iter().flat_map(|known| known.operators);
+        let own: Vec<&'static Operator> = own.filter(|o| o.name == strategy.operator).collect();
+        let operator = resolve_operator_among(&own, strategy.operator, Some(left), right);
         let operator = operator.ok()?.operator.oid;
         let entry = (class.family, left, right, strategy.number, operator);
         Some((entry, builtin::GIN_AM))
     })
 }
 
-pub(super) fn pg_amop(_: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_amop(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let entry = |o: &Operator| {
         let family = family_of(o.left)?;
         let strategy = strategy_number(o.strategy?);
@@ -452,8 +472,9 @@ pub(super) fn pg_amop(_: &Catalog, _: &dyn SystemState) -> Rows {
         Some((entry, builtin::BTREE_AM))
     };
     let operators = FAMILIES.iter().flat_map(|f| f.operators).filter_map(entry);
+    let inverted = inverted_classes_in(catalog).into_iter();
     operators
-        .chain(inverted_classes().flat_map(searched))
+        .chain(inverted.flat_map(|(class, _)| searched(class)))
         .zip(FIRST_UNPINNED..)
         .map(|((entry, method), number)| {
             let (family, left, right, strategy, operator) = entry;

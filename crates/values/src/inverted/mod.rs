@@ -28,9 +28,11 @@
 //! categories".
 
 mod array;
+mod hstore;
 mod jsonb;
 mod path;
 mod text_search;
+mod trigram;
 
 use std::ops::Bound;
 
@@ -38,6 +40,7 @@ use throng_types::sqltype::type_info;
 use throng_types::{Datum, Oid, Result, oid};
 
 use crate::func::EvalContext;
+use crate::func::extension::extension_of_type;
 
 const NORMAL: u8 = 0;
 const NULL_KEY: u8 = 1;
@@ -80,6 +83,8 @@ pub static CLASSES: &[&OperatorClass] = &[
     &jsonb::JSONB_OPS,
     &path::PATH_OPS,
     &text_search::TSVECTOR_OPS,
+    &trigram::TRIGRAM_OPS,
+    &hstore::HSTORE_OPS,
 ];
 
 /// The class of that name.
@@ -87,10 +92,11 @@ pub fn class_named(name: &str) -> Option<&'static OperatorClass> {
     CLASSES.iter().find(|class| class.name == name).copied()
 }
 
-/// The class that an index on a column of that type has where it names none. `has`: whether an
-/// extension is there.
-pub fn default_class(ty: Oid, has: impl Fn(&str) -> bool) -> Option<&'static OperatorClass> {
-    let is_there = |class: &OperatorClass| class.extension.is_none_or(&has);
+/// The class that an index on a column of that type has where it names none. A type of an extension
+/// is there with the extension.
+pub fn default_class(ty: Oid) -> Option<&'static OperatorClass> {
+    let of_type = |name: &str| extension_of_type(ty).is_some_and(|own| own.name == name);
+    let is_there = |class: &OperatorClass| class.extension.is_none_or(of_type);
     let fits = |class: &&&OperatorClass| class.default && is_there(class) && class.accepts(ty);
     CLASSES.iter().find(fits).copied()
 }

@@ -19,11 +19,13 @@ use crate::binder::{BindContext, Binder, Clause, ddl::options};
 use crate::command::{CreateIndex, Ddl, Target};
 use crate::deparse::{self, Style};
 use crate::tree::expr::{Expr, RelId, same_term};
+use throng_catalog::system::operator_class;
 use throng_catalog::{
-    Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, KeyWords, Relation, TableDef,
+    Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, KeyWords, Relation, TableDef, builtin,
 };
 use throng_syntax::parse::ast;
 use throng_values::func::EvalContext;
+use throng_values::inverted;
 
 /// An index's expressions and its condition over the table's row, under an entry.
 pub struct BoundTerms {
@@ -118,6 +120,13 @@ pub fn index_shown(
         kept.text = shown(expr);
     }
     index.terms.predicate = bound.predicate.as_ref().map(shown);
+    for words in &mut index.terms.words {
+        let class = words.class.as_deref().and_then(inverted::class_named);
+        let schema = class.and_then(|class| operator_class::schema_of(catalog, class));
+        let hidden = |schema: &Oid| *schema != builtin::PG_CATALOG && !search_path.contains(schema);
+        let schema = schema.filter(hidden).and_then(|oid| catalog.schema(oid));
+        words.class_schema = schema.map(|schema| schema.name.clone());
+    }
     Ok(index)
 }
 

@@ -10,7 +10,7 @@ use throng_types::{Error, Oid, Result};
 
 use crate::binder::Binder;
 use throng_catalog::system::operator_class;
-use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
+use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef, builtin};
 use throng_syntax::parse::ast;
 use throng_values::inverted;
 
@@ -92,11 +92,21 @@ impl Binder<'_> {
             );
             Error::new(state::UNDEFINED_OBJECT, message)
         };
-        if class.schema().is_some_and(|s| s != "pg_catalog") {
-            return Err(missing());
+        if let Some(schema) = class.schema()
+            && self.schema_named(schema).is_none()
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
         }
-        let is_there = method != IndexMethod::Gin
-            || inverted::class_named(name).is_some_and(|class| class.extension.is_none());
+        let own = inverted::class_named(name).filter(|_| method == IndexMethod::Gin);
+        let place = match own {
+            Some(own) => operator_class::schema_of(self.catalog(), own),
+            None => Some(builtin::PG_CATALOG),
+        };
+        let is_there = place.is_some_and(|place| match class.schema() {
+            Some(schema) => self.schema_named(schema) == Some(place),
+            None => place == builtin::PG_CATALOG || self.search_path.contains(&place),
+        });
         match operator_class::accepts(method, name, ty).filter(|_| is_there) {
             None => Err(missing()),
             Some(false) => {
@@ -167,7 +177,7 @@ pub(in crate::binder) fn check_indexable(
     let has_class = match method {
         IndexMethod::Gin => match class {
             Some(class) => inverted::class_named(class),
-            None => inverted::default_class(ty, |_| false),
+            None => inverted::default_class(ty),
         }
         .is_some_and(|class| class.accepts(ty)),
         IndexMethod::Btree | IndexMethod::Hash | IndexMethod::Gist => has_order(ty),

@@ -276,7 +276,7 @@ impl SessionHost<'_> {
         index: &IndexDef,
         pretty: bool,
     ) -> Option<IndexDef> {
-        if index.is_plain() {
+        if index.is_plain() && index.classes_of_extensions().next().is_none() {
             return None;
         }
         let table = self.catalog.table(index.table)?;

@@ -337,6 +337,13 @@ impl SessionHost<'_> {
                 let def = self.catalog.made_type(element);
                 def.map(|def| self.is_found(def)).into()
             }
+            "pg_opclass_is_visible" | "pg_opfamily_is_visible" => {
+                let of_extension = operator_class::schema_of_extension_class(self.catalog, object);
+                match of_extension {
+                    Some(schema) => self.search_path().contains(&schema).into(),
+                    None => self.is_built_in(name, object).then_some(true).into(),
+                }
+            }
             // What is built in lives in pg_catalog, which every path has.
             name => self.is_built_in(name, object).then_some(true).into(),
         }

@@ -33,7 +33,6 @@ impl Session {
         Ok(())
     }
 
-    /// The same where the check itself looks into tables, with the definitions in `catalog`.
     /// 23P01 where rows of a new index's table are in conflict, if that index excludes any.
     pub(in crate::session) async fn check_exclusion(
         &self,
@@ -63,6 +62,8 @@ impl Session {
         write::exclusion::check_all(&target, number.ok_or_else(gone)?, &roots, &cx).await
     }
 
+    /// As [`Session::each_row`], where the check itself looks into tables, with the definitions in
+    /// `catalog`.
     pub(in crate::session) async fn each_row_in(
         &self,
         def: &Arc<TableDef>,

@@ -31,7 +31,7 @@ pub(super) static EXTENSION: Extension = Extension {
     ..Extension::PLAIN
 };
 
-const NUMBER: u32 = 1;
+pub(crate) const NUMBER: u32 = 1;
 
 const fn of(
     number: u32,

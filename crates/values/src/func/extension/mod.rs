@@ -14,8 +14,8 @@
 mod citext;
 mod fuzzystrmatch;
 mod hash;
-mod hstore;
-mod pg_trgm;
+pub(crate) mod hstore;
+pub(crate) mod pg_trgm;
 mod pgcrypto;
 mod unaccent;
 mod uuid_ossp;
@@ -194,6 +194,13 @@ const OPERATORS_EACH: u32 = 1 << 8;
 /// The oid of an operator, by its extension's number and its own.
 const fn operator_oid(extension: u32, number: u32) -> u32 {
     FIRST_OPERATOR + extension * OPERATORS_EACH + number
+}
+
+/// The oid of an operator class or family, by its extension's number and its own: behind those of
+/// operators and casts.
+pub(crate) const fn class_oid(extension: u32, number: u32) -> u32 {
+    const FIRST_CLASS: u32 = OPERATORS_EACH / 4 * 3;
+    operator_oid(extension, FIRST_CLASS + number)
 }
 
 /// An operator as the tables of extensions write it; 0 in the place of an operator that is none.

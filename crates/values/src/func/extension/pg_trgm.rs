@@ -22,7 +22,7 @@ pub(super) static EXTENSION: Extension = Extension {
     ..Extension::PLAIN
 };
 
-const NUMBER: u32 = 2;
+pub(crate) const NUMBER: u32 = 2;
 
 const fn asks(
     number: u32,
@@ -148,7 +148,7 @@ const FUNCTIONS: &[Native] = &[
 ];
 
 /// Three bytes: three ASCII characters, or a checksum of three others.
-type Trigram = [u8; 3];
+pub(crate) type Trigram = [u8; 3];
 
 /// PostgreSQL's order, in which bytes are signed.
 fn order(trigram: &Trigram) -> [i8; 3] {
@@ -173,6 +173,14 @@ fn checksum(bytes: &[u8]) -> Trigram {
     [a, b, c]
 }
 
+fn trigram(three: &[char]) -> Trigram {
+    let bytes: String = three.iter().collect();
+    match bytes.as_bytes() {
+        [a, b, c] => [*a, *b, *c],
+        longer => checksum(longer),
+    }
+}
+
 /// A trigram where it stands in a text, and whether it begins or ends a word.
 struct Occurrence {
     trigram: Trigram,
@@ -192,13 +200,8 @@ fn places(text: &str) -> Result<Vec<Occurrence>> {
         let count = letters.len() - 2;
         for (at, three) in letters.windows(3).enumerate() {
             interrupt::poll()?;
-            let bytes: String = three.iter().collect();
-            let trigram = match bytes.as_bytes() {
-                [a, b, c] => [*a, *b, *c],
-                longer => checksum(longer),
-            };
             places.push(Occurrence {
-                trigram,
+                trigram: trigram(three),
                 first: at == 0,
                 last: at + 1 == count,
             });
@@ -208,9 +211,42 @@ fn places(text: &str) -> Result<Vec<Occurrence>> {
 }
 
 /// A text's trigrams, each once, in order.
-fn trigrams(text: &str) -> Result<Vec<Trigram>> {
+pub(crate) fn trigrams(text: &str) -> Result<Vec<Trigram>> {
     interrupt::expect(text.len().saturating_mul(16))?;
     let mut all: Vec<Trigram> = places(text)?.iter().map(|place| place.trigram).collect();
+    all.sort_unstable_by_key(order);
+    all.dedup();
+    Ok(all)
+}
+
+/// The trigrams of all texts that a pattern matches; None in it stands for any characters, or
+/// none.
+pub(crate) fn trigrams_of_pattern(pattern: &[Option<char>]) -> Result<Vec<Trigram>> {
+    let letter = |at: usize| match pattern.get(at) {
+        Some(Some(c)) if c.is_alphanumeric() => Some(*c),
+        _ => None,
+    };
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < pattern.len() {
+        interrupt::poll()?;
+        let run: String = (at..).map_while(letter).collect();
+        if run.is_empty() {
+            at += 1;
+            continue;
+        }
+        let mut letters: Vec<char> = lowered(&run).chars().collect();
+        let end = at + letters.len();
+        // Where something else or nothing stands beside it, the word ends there.
+        if at == 0 || pattern[at - 1].is_some() {
+            letters.splice(0..0, [' ', ' ']);
+        }
+        if pattern.get(end).is_none_or(Option::is_some) {
+            letters.push(' ');
+        }
+        all.extend(letters.windows(3).map(trigram));
+        at = end;
+    }
     all.sort_unstable_by_key(order);
     all.dedup();
     Ok(all)
@@ -335,7 +371,9 @@ fn word_alike(word: &str, within: &str, strict: bool) -> Result<f32> {
 
 /// The limit of a kind of likeness.
 fn limit(ctx: &EvalContext<'_>, name: &str, usual: f32) -> Result<f32, EvalStop> {
-    let Some(set) = ctx.host.show_setting(name) else {
+    // One that was reset is empty.
+    let set = ctx.host.show_setting(name);
+    let Some(set) = set.filter(|set| !set.is_empty()) else {
         return Ok(usual);
     };
     match set.trim().parse::<f32>() {
@@ -353,13 +391,13 @@ fn out_of_range(given: &str) -> Error {
 
 const SIMILARITY: &str = "pg_trgm.similarity_threshold";
 
-fn similarity_limit(ctx: &EvalContext<'_>) -> Result<f32, EvalStop> {
+pub(crate) fn similarity_limit(ctx: &EvalContext<'_>) -> Result<f32, EvalStop> {
     limit(ctx, SIMILARITY, 0.3)
 }
-fn word_limit(ctx: &EvalContext<'_>) -> Result<f32, EvalStop> {
+pub(crate) fn word_limit(ctx: &EvalContext<'_>) -> Result<f32, EvalStop> {
     limit(ctx, "pg_trgm.word_similarity_threshold", 0.6)
 }
-fn strict_word_limit(ctx: &EvalContext<'_>) -> Result<f32, EvalStop> {
+pub(crate) fn strict_word_limit(ctx: &EvalContext<'_>) -> Result<f32, EvalStop> {
     limit(ctx, "pg_trgm.strict_word_similarity_threshold", 0.5)
 }
 
