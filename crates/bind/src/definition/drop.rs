@@ -217,7 +217,6 @@ impl Run<'_> {
                     extension.members.iter().for_each(|m| found.part(*m));
                     self.collect_requiring(oid, found);
                     self.collect_operator_users(&extension, found);
-                    self.collect_class_users(&extension, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -386,7 +385,7 @@ impl Run<'_> {
         self.collect_texts(callers, def.oid, found);
     }
 
-    /// Those that have an operator of an extension.
+    /// Those that have an operator or an operator class of an extension.
     fn collect_operator_users(&self, extension: &ExtensionDef, found: &mut Collector) {
         let schema = self.catalog().schema(extension.schema);
         let known = known(&extension.name).filter(|known| !known.operators.is_empty());
@@ -394,6 +393,7 @@ impl Run<'_> {
             let users = self.operator_users(&schema.name, known.operators);
             self.collect_texts(users, extension.oid, found);
         }
+        self.collect_class_users(extension, found);
     }
 
     /// Indexes by an operator class of an extension.

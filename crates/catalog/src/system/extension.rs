@@ -122,7 +122,8 @@ pub(super) fn members(catalog: &Catalog) -> Rows {
     rows
 }
 
-/// Operators, casts and operator classes, which are the server's wherever their types are, as `pg_depend` names them.
+/// Operators, casts and operator classes, which are the server's wherever their types are, as
+/// `pg_depend` names them.
 fn built_in_members(name: &str) -> impl Iterator<Item = (Oid, Oid, u16)> {
     let known = throng_values::func::extension::known(name).into_iter();
     known.flat_map(|e| {

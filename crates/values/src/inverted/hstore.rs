@@ -1,5 +1,5 @@
-//! `gin_hstore_ops` of the extension `hstore`: the keys of a value are hashes of its own keys, and of
-//! these with their values.
+//! `gin_hstore_ops` of the extension `hstore`: the keys of a value are hashes of its own keys, and
+//! of these with their values.
 
 use throng_types::sqltype::made::HSTORE;
 use throng_types::{Datum, Result, oid};
