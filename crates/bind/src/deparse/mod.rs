@@ -19,6 +19,7 @@ mod query;
 mod row;
 mod using;
 mod window;
+mod xml;
 
 use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};

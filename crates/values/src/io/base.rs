@@ -2,7 +2,7 @@
 //!
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
-use super::{bits, geometric, hardware, money, network, snapshot};
+use super::{bits, geometric, hardware, money, network, snapshot, xml};
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
 
@@ -28,6 +28,7 @@ pub struct Modifier {
 
 /// Every type of this kind, by oid.
 static BASE_TYPES: &[&BaseInputOutput] = &[
+    &xml::XML,
     &geometric::POINT,
     &geometric::LSEG,
     &geometric::PATH,

@@ -18,6 +18,7 @@ pub mod record;
 pub mod scalar;
 pub mod snapshot;
 pub mod typmod;
+pub mod xml;
 
 use crate::acl;
 use crate::eval::{EvalContext, ObjectKind};

@@ -29,7 +29,6 @@ const NOT_YET: &[&str] = &[
     "tstzmultirange",
     "tstzrange",
     "tsvector",
-    "xml",
 ];
 
 /// `B'101'` and `X'1F'`.
