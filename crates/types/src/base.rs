@@ -44,6 +44,7 @@ const fn base(ty: Oid, order: BaseOrder) -> BaseType {
 
 /// Every type of this kind, by oid.
 static BASE_TYPES: &[BaseType] = &[
+    base(oid::XML, BaseOrder::None),
     base(oid::POINT, BaseOrder::None),
     base(oid::LSEG, BaseOrder::None),
     base(oid::PATH, BaseOrder::None),

@@ -201,6 +201,8 @@ const READ_BY_NAME: &[&str] = &[
     "ssl_cert_file",
     "ssl_key_file",
     "unix_socket_directories",
+    "xmlbinary",
+    "xmloption",
 ];
 
 /// A setting that nothing reads would be taken and ignored. One that only tells how the server is

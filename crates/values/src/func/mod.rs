@@ -46,6 +46,7 @@ mod time_series;
 mod to_char;
 mod window;
 pub mod written;
+pub mod xml;
 
 pub use crate::eval::{
     EvalContext, EvalHost, EvalResult, EvalStop, Field, ObjectKind, RelColumn, TransitionTable,
@@ -333,6 +334,16 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         functions: snapshot::SETS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: xml::FUNCTIONS,
+        aggregates: xml::AGGREGATES,
+        casts: xml::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: xml::CALLS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {
