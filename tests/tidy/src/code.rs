@@ -197,6 +197,7 @@ const REGISTRY: &str = "crates/values/src/settings/registry.rs";
 const READ_BY_NAME: &[&str] = &[
     "application_name",
     "check_function_bodies",
+    "default_text_search_config",
     "session_replication_role",
     "ssl_cert_file",
     "ssl_key_file",
