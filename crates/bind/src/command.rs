@@ -3,11 +3,12 @@
 
 mod alter;
 mod copy;
+mod operator;
+mod target;
 mod transaction;
 mod trigger;
 
-mod target;
-
+pub use operator::{CreateOperator, RelatedOperator};
 pub use target::TargetKind;
 pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, VacuumOptions};
 
@@ -20,8 +21,8 @@ use crate::tree::expr::{Expr, RoutineCall};
 use crate::tree::query::BoundQuery;
 use throng_catalog::partition::{PartitionBound, PartitionKey};
 use throng_catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
-    Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef, TypeDef,
+    CastDef, CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms,
+    Lineage, Materialized, Persistence, Relation, RoutineDef, Storage, TriggerDef, TypeDef,
     ViewDef, ViewDefault,
 };
 use throng_syntax::parse::ast;
@@ -288,6 +289,9 @@ pub enum Ddl {
         target: Target,
         attributes: Box<RoutineAttributes>,
     },
+    CreateOperator(Box<CreateOperator>),
+    /// The definition without its oid.
+    CreateCast(Box<CastDef>),
     /// `old`: what it takes the place of, whose oid it has.
     CreateTrigger {
         def: Box<TriggerDef>,
@@ -399,11 +403,12 @@ impl Ddl {
             Ddl::DropOwned { .. } => "DROP OWNED".into(),
             Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
-            Ddl::CreateRoutine { def, .. } => match def.kind {
-                RoutineKind::Function => "CREATE FUNCTION".into(),
-                RoutineKind::Procedure => "CREATE PROCEDURE".into(),
-            },
+            Ddl::CreateRoutine { def, .. } => {
+                format!("CREATE {}", def.noun().to_uppercase()).into()
+            }
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),
+            Ddl::CreateOperator(create) => create.tag().into(),
+            Ddl::CreateCast(_) => "CREATE CAST".into(),
             Ddl::CreateTrigger { .. } => "CREATE TRIGGER".into(),
             Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
             Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),

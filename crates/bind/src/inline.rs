@@ -5,7 +5,8 @@
 //! SELECT twice(t.a) FROM t, above(3) u     twice(x): SELECT $1 * 2     above(x): SELECT * FROM u WHERE b > $1
 //!   ─►   SELECT t.a * 2 FROM t, (SELECT * FROM u WHERE b > 3) u
 //! ```
-//! An argument that is used more than once must cost little and always be the same.
+//! An argument that is used more than once must cost little and always be the same. Users' operators
+//! and casts become the calls that they mean.
 
 use crate::fold::is_volatile;
 use crate::tree::expr::{Expr, ParamId, RoutineCall};
@@ -66,10 +67,17 @@ pub fn inline_in(expr: &mut Expr) {
 
 fn inline_call(e: &mut Expr) {
     // What it becomes may be such a call again.
-    while let Expr::Routine(call) = e
-        && let Some(value) = value_of(call)
-    {
-        *e = value;
+    loop {
+        match e {
+            Expr::Own(form) => {
+                *e = std::mem::replace(&mut form.value, Expr::bool(true));
+            }
+            Expr::Routine(call) => match value_of(call) {
+                Some(value) => *e = value,
+                None => return,
+            },
+            _ => return,
+        }
     }
 }
 

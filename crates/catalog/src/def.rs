@@ -12,21 +12,26 @@ use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 use throng_values::func::{Field, UserType};
 
+mod aggregate;
 pub(super) mod id;
 mod index;
+mod operator;
 mod routine;
+mod sequence;
 mod stats;
 mod storage;
 pub mod trigger;
 
-pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
-
+pub use aggregate::{AggregateDef, AggregateKind, TransitionDef};
 pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
+pub use operator::{CastDef, OperatorDef, uses_of};
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind};
+pub use sequence::SequenceDef;
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
 pub use storage::Storage;
+pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
 use super::builtin;
 use super::object_name::object_name;
@@ -320,34 +325,6 @@ pub struct ForeignKey {
     pub on_update: FkAction,
     pub on_delete: FkAction,
     pub match_full: bool,
-}
-
-/// A sequence. Its current value is in its file, outside transactions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SequenceDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    #[serde(with = "id")]
-    pub schema: Oid,
-    pub name: String,
-    #[serde(with = "id")]
-    pub owner: Oid,
-    #[serde(with = "id")]
-    pub file: FileId,
-    /// int2, int4 or int8.
-    #[serde(with = "id")]
-    pub ty: Oid,
-    pub start: i64,
-    pub increment: i64,
-    pub min: i64,
-    pub max: i64,
-    pub cache: i64,
-    pub cycle: bool,
-    /// Table and attribute number it is dropped with.
-    #[serde(with = "id")]
-    pub owned_by: Option<(Oid, u16)>,
-    /// Behind an identity column: cannot be dropped alone.
-    pub identity: bool,
 }
 
 /// A role.
@@ -684,6 +661,8 @@ objects! {
     DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
     Membership(MembershipDef) = "membership";
     Trigger(TriggerDef) = "trigger";
+    Operator(OperatorDef) = "operator";
+    Cast(CastDef) = "cast";
 }
 
 impl Object {

@@ -33,14 +33,15 @@ use throng_types::sqltype::made;
 
 pub use def::trigger::fires;
 pub use def::{
-    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
-    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
-    DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
-    IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
-    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoleSettings,
-    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
+    AclItem, AggregateDef, AggregateKind, ArgDef, ArgMode, CastDef, CheckOption, ColumnDef,
+    ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef,
+    Deferral, DeferralSaid, Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, FamilyStats,
+    FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod,
+    IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit,
+    OperatorDef, Persistence, PrivilegesDef, RoleDef, RoleSettings, RoutineBody, RoutineDef,
+    RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TransitionDef,
     TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewDefault,
-    ViewUse, index_column_names,
+    ViewUse, index_column_names, uses_of,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -142,8 +143,9 @@ pub mod builtin {
         pub const ACCESS_METHOD: Oid = Oid(2601);
         pub const COLLATION: Oid = Oid(3456);
         pub const TABLESPACE: Oid = Oid(1213);
+        pub const CAST: Oid = Oid(2605);
         /// All that users make objects of.
-        pub const ALL: [Oid; 14] = [
+        pub const ALL: [Oid; 16] = [
             RELATION,
             CONSTRAINT,
             NAMESPACE,
@@ -158,6 +160,8 @@ pub mod builtin {
             TRIGGER,
             EXTENSION,
             LANGUAGE,
+            OPERATOR,
+            CAST,
         ];
     }
 }
@@ -205,6 +209,10 @@ pub struct Catalog {
     array_names: Map<(Oid, String), Oid>,
     /// By age.
     routines: Map<(Oid, String), Vec<Oid>>,
+    /// By age.
+    operators: Map<(Oid, String), Vec<Oid>>,
+    /// By the types that they are from and to.
+    casts: Map<(Oid, Oid), Oid>,
     schemas: Arc<BTreeMap<String, Oid>>,
     roles: Arc<BTreeMap<String, Oid>>,
     databases: Arc<BTreeMap<String, Oid>>,
@@ -246,7 +254,7 @@ struct Links {
     /// Tables that inherit from it, partitions included, by age.
     children: Vec<Oid>,
     partitions: partition::bounds::Known,
-    /// Functions and procedures that name it, by age.
+    /// Functions, procedures, operators and casts that name it, by age.
     routines: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
     /// By name, the order in which they run.
@@ -268,6 +276,16 @@ fn made_types_of(table: &TableDef) -> Vec<Oid> {
 fn add_in_order(list: &mut Vec<Oid>, oid: Oid) {
     if let Err(at) = list.binary_search(&oid) {
         list.insert(at, oid);
+    }
+}
+
+/// Takes an object out of those of its name.
+fn forget_named(all: &mut Map<(Oid, String), Vec<Oid>>, key: (Oid, String), oid: Oid) {
+    if let Some(named) = all.get_mut(&key) {
+        take_out(named, oid);
+        if named.is_empty() {
+            all.remove(&key);
+        }
     }
 }
 
@@ -440,12 +458,17 @@ impl Catalog {
             }
             Object::Routine(d) => {
                 let key = (d.schema, d.name.clone());
-                let named = self.routines.entry(key).or_default();
-                named.push(oid);
-                named.sort();
-                for used in &d.uses {
-                    add_in_order(&mut self.links_mut(used.object).routines, oid);
-                }
+                add_in_order(self.routines.entry(key).or_default(), oid);
+                self.note_users(oid, &d.uses);
+            }
+            Object::Operator(d) => {
+                let key = (d.schema, d.name.clone());
+                add_in_order(self.operators.entry(key).or_default(), oid);
+                self.note_users(oid, &d.uses);
+            }
+            Object::Cast(d) => {
+                self.casts.insert((d.from, d.to), oid);
+                self.note_users(oid, &d.uses);
             }
             Object::Comment(d) => {
                 self.comments.insert((d.class, d.object, d.column), oid);
@@ -550,17 +573,16 @@ impl Catalog {
                 self.types.remove(&(d.schema, d.name.clone()));
             }
             Object::Routine(d) => {
-                let key = (d.schema, d.name.clone());
-                let routines = &mut self.routines;
-                if let Some(named) = routines.get_mut(&key) {
-                    named.retain(|o| *o != oid);
-                    if named.is_empty() {
-                        routines.remove(&key);
-                    }
-                }
-                for used in &d.uses {
-                    take_out(&mut self.links_mut(used.object).routines, oid);
-                }
+                forget_named(&mut self.routines, (d.schema, d.name.clone()), oid);
+                self.forget_users(oid, &d.uses);
+            }
+            Object::Operator(d) => {
+                forget_named(&mut self.operators, (d.schema, d.name.clone()), oid);
+                self.forget_users(oid, &d.uses);
+            }
+            Object::Cast(d) => {
+                self.casts.remove(&(d.from, d.to));
+                self.forget_users(oid, &d.uses);
             }
             Object::Comment(d) => {
                 self.comments.remove(&(d.class, d.object, d.column));
@@ -588,6 +610,19 @@ impl Catalog {
             }
         }
         Some(object)
+    }
+
+    /// A routine, an operator or a cast names these.
+    fn note_users(&mut self, user: Oid, uses: &[ViewUse]) {
+        for used in uses {
+            add_in_order(&mut self.links_mut(used.object).routines, user);
+        }
+    }
+
+    fn forget_users(&mut self, user: Oid, uses: &[ViewUse]) {
+        for used in uses {
+            take_out(&mut self.links_mut(used.object).routines, user);
+        }
     }
 
     /// A view names these.

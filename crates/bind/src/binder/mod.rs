@@ -17,7 +17,7 @@ mod utility;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use throng_types::error::state;
+use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, oid, stack};
 
 use crate::command::{Bound, BoundStatement};
@@ -153,6 +153,16 @@ enum Clause {
     Default,
     Check,
     Other(&'static str),
+}
+
+impl Binder<'_> {
+    fn notice(&mut self, notice: Error) {
+        self.notices.push(notice.severity(Severity::Notice));
+    }
+
+    fn warning(&mut self, warning: Error) {
+        self.notices.push(warning.severity(Severity::Warning));
+    }
 }
 
 impl Clause {
@@ -412,6 +422,7 @@ impl<'a> Binder<'a> {
             | S::CreateDatabase { .. }
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
+            | S::Define(_)
             | S::DropAbsent(_)
             | S::CommentAbsent(_)
             | S::CreateRole { .. }

@@ -22,6 +22,8 @@ pub enum TargetKind {
     /// As it was called.
     Routine(RoutineWord),
     Trigger,
+    Operator,
+    Cast,
     Extension,
     Language,
     /// What is built in, by the catalog that it is in.
@@ -44,6 +46,8 @@ impl TargetKind {
             TargetKind::View => "VIEW",
             TargetKind::MaterializedView => "MATERIALIZED VIEW",
             TargetKind::Trigger => "TRIGGER",
+            TargetKind::Operator => "OPERATOR",
+            TargetKind::Cast => "CAST",
             TargetKind::Extension => "EXTENSION",
             TargetKind::Language => "LANGUAGE",
             TargetKind::BuiltIn(_) => "OBJECT",

@@ -541,6 +541,8 @@ impl Run<'_> {
     pub(super) fn rename(&mut self, target: Target, name: &str) -> Result<()> {
         let missing = || Err(Error::new(state::UNDEFINED_OBJECT, "object does not exist"));
         match target.kind {
+            TargetKind::Operator | TargetKind::Cast | TargetKind::Extension => return missing(),
+            TargetKind::Language | TargetKind::BuiltIn(_) => return missing(),
             TargetKind::Table | TargetKind::MaterializedView => {
                 let mut def = (*self.table(target.oid)?).clone();
                 self.name_is_free(def.schema, name)?;
@@ -554,9 +556,6 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
-            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => {
-                return missing();
-            }
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -767,7 +766,7 @@ impl Run<'_> {
         if matches!(target.kind, TargetKind::Type | TargetKind::Domain) {
             return self.move_type(target.oid, schema);
         }
-        if matches!(target.kind, TargetKind::Routine(_)) {
+        if matches!(target.kind, TargetKind::Routine(_) | TargetKind::Operator) {
             return self.move_routine(target.oid, schema);
         }
         let Some(relation) = self.catalog().relation(target.oid) else {
@@ -852,6 +851,7 @@ impl Run<'_> {
             TargetKind::Type => builtin::class::TYPE,
             TargetKind::Database => builtin::class::DATABASE,
             TargetKind::Routine(_) => builtin::class::PROCEDURE,
+            TargetKind::Operator => builtin::class::OPERATOR,
             _ => builtin::class::RELATION,
         };
         if let Some(old) = self.owner_of(target.oid) {
@@ -898,7 +898,9 @@ impl Run<'_> {
                 ..(*def).clone()
             }),
             Some(Object::Type(def)) => self.own_type(def.oid, owner)?,
-            Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
+            Some(Object::Routine(_) | Object::Operator(_)) => {
+                self.own_routine(target.oid, owner)?
+            }
             Some(Object::Database(def)) => self.edit.put(DatabaseDef {
                 owner,
                 ..(*def).clone()

@@ -12,7 +12,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
-use throng_catalog::{ConstraintDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
+use throng_catalog::{ConstraintDef, IndexDef, Object, OperatorDef, RoutineDef, ViewDef, builtin};
 use throng_types::lexical::quote_ident;
 
 /// What a drop takes along.
@@ -159,6 +159,16 @@ impl Run<'_> {
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                     self.collect_row_type(oid, found);
+                }
+                Some(Object::Operator(def)) => {
+                    self.collect_written(&def, found);
+                    self.collect_users(oid, found);
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
+                }
+                Some(Object::Cast(_)) => {
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
                 Some(Object::Routine(def)) => {
                     self.collect_callers(&def, found);
@@ -340,9 +350,25 @@ impl Run<'_> {
     /// Defaults and conditions, of tables that stay, that call a function.
     fn collect_callers(&self, def: &RoutineDef, found: &mut Collector) {
         let (defaults, callers) = self.callers_of(def);
+        self.collect_sayers(def.oid, defaults, callers, found);
+    }
+
+    /// Those that use an operator.
+    fn collect_written(&self, def: &OperatorDef, found: &mut Collector) {
+        let (defaults, callers) = self.writers_of(def);
+        self.collect_sayers(def.oid, defaults, callers, found);
+    }
+
+    fn collect_sayers(
+        &self,
+        object: Oid,
+        defaults: Vec<(Oid, u16)>,
+        callers: Vec<Oid>,
+        found: &mut Collector,
+    ) {
         for (table, attnum) in defaults {
             if let Some(view) = self.catalog().view(table) {
-                self.collect_view_default(view, attnum, def.oid, found);
+                self.collect_view_default(view, attnum, object, found);
                 continue;
             }
             let Some(of) = self
@@ -358,18 +384,18 @@ impl Run<'_> {
                 self.describe(table)
             );
             if of.column(attnum).generated.is_some() {
-                found.dependents.push((column, self.describe(def.oid)));
+                found.dependents.push((column, self.describe(object)));
                 found.columns.push((table, attnum));
                 continue;
             }
             let dependent = format!("default value for {column}");
-            found.dependents.push((dependent, self.describe(def.oid)));
+            found.dependents.push((dependent, self.describe(object)));
             found.defaults.push((table, attnum));
         }
         for caller in callers {
             if !found.gone.contains(&caller) {
                 let dependent = self.describe(caller);
-                found.dependents.push((dependent, self.describe(def.oid)));
+                found.dependents.push((dependent, self.describe(object)));
                 found.part(caller);
             }
         }
@@ -601,6 +627,7 @@ impl Run<'_> {
             self.work(Work::DropFile(file));
         }
         self.drop_comments(oid, None);
+        self.forget_operator(oid);
         if let Some(relation) = made::serial(oid).filter(|_| made::is_composite(oid)) {
             self.drop_comments(relation, None);
         }

@@ -14,6 +14,7 @@ mod matview;
 mod membership;
 mod names;
 mod not_null_name;
+mod operator;
 pub mod owned;
 mod partition;
 mod password;
@@ -343,6 +344,8 @@ impl Run<'_> {
                 self.rewrite_views(&before, before.views_of(*ty).to_vec())
             }
             Ddl::CreateRoutine { def, old, .. } => self.create_routine(def, old.as_ref()),
+            Ddl::CreateOperator(create) => self.create_operator(create),
+            Ddl::CreateCast(def) => self.create_cast(def),
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
@@ -371,6 +374,8 @@ impl Run<'_> {
             TargetKind::Type | TargetKind::Domain => (builtin::class::TYPE, 0),
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
+            TargetKind::Operator => (builtin::class::OPERATOR, 0),
+            TargetKind::Cast => (builtin::class::CAST, 0),
             TargetKind::Extension => (builtin::class::EXTENSION, 0),
             TargetKind::Language => (builtin::class::LANGUAGE, 0),
             TargetKind::BuiltIn(class) => (class, 0),

@@ -79,11 +79,19 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         return format!("type {name}");
     }
     if let Some(routine) = catalog.routine(oid) {
+        // An aggregate is told of as a function.
         let kind = match routine.kind {
-            RoutineKind::Function => "function",
             RoutineKind::Procedure => "procedure",
+            RoutineKind::Function | RoutineKind::Aggregate => "function",
         };
         return format!("{kind} {}", catalog.routine_signature(path, routine));
+    }
+    if let Some(operator) = catalog.operator(oid) {
+        return format!("operator {}", catalog.operator_signature(path, operator));
+    }
+    if let Some(cast) = catalog.cast(oid) {
+        let name = throng_types::sqltype::type_name;
+        return format!("cast from {} to {}", name(cast.from), name(cast.to));
     }
     if let Some(role) = catalog.role(oid) {
         return format!("role {}", quote_ident(&role.name));

@@ -22,6 +22,7 @@ fn owner_and_kind(object: &Object) -> Option<(Oid, TargetKind)> {
         Object::Type(d) => (d.owner, TargetKind::Type),
         Object::Database(d) => (d.owner, TargetKind::Database),
         Object::Routine(d) => (d.owner, TargetKind::Routine(RoutineWord::Routine)),
+        Object::Operator(d) => (d.owner, TargetKind::Operator),
         _ => return None,
     })
 }
@@ -144,6 +145,7 @@ impl Run<'_> {
             Some(Object::Database(d)) => Some(d.owner),
             Some(Object::Type(d)) => Some(d.owner),
             Some(Object::Routine(d)) => Some(d.owner),
+            Some(Object::Operator(d)) => Some(d.owner),
             _ => catalog.relation(object).map(|r| r.owner(catalog)),
         }
     }

@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result};
 use super::Run;
 use crate::command::RoutineAttributes;
 use throng_catalog::builtin::class;
-use throng_catalog::{ConstraintKind, IndexDef, RoutineDef};
+use throng_catalog::{ConstraintKind, IndexDef, OperatorDef, RoutineDef};
 use throng_values::acl::Kind;
 
 impl Run<'_> {
@@ -17,14 +17,7 @@ impl Run<'_> {
         def: &RoutineDef,
         old: Option<&Arc<RoutineDef>>,
     ) -> Result<()> {
-        for used in &def.uses {
-            let there = self.catalog().object(used.object).is_some()
-                || self.catalog().relation(used.object).is_some();
-            if !there {
-                let message = format!("object with OID {} does not exist", used.object);
-                return Err(Error::new(state::UNDEFINED_OBJECT, message));
-            }
-        }
+        self.uses_are_there(&def.uses)?;
         let mut def = def.clone();
         match old {
             Some(old) if self.catalog().routine(old.oid) == Some(old) => {}
@@ -84,6 +77,9 @@ impl Run<'_> {
     }
 
     pub(super) fn move_routine(&mut self, oid: Oid, schema: Oid) -> Result<()> {
+        if self.catalog().operator(oid).is_some() {
+            return self.move_operator(oid, schema);
+        }
         let mut def = (*self.routine(oid)?).clone();
         if def.schema == schema {
             return Ok(());
@@ -95,6 +91,10 @@ impl Run<'_> {
     }
 
     pub(super) fn own_routine(&mut self, oid: Oid, owner: Oid) -> Result<()> {
+        if self.catalog().operator(oid).is_some() {
+            self.own_operator(oid, owner);
+            return Ok(());
+        }
         let mut def = (*self.routine(oid)?).clone();
         def.owner = owner;
         self.edit.put(def);
@@ -135,9 +135,31 @@ impl Run<'_> {
                 })
             })
         };
+        self.sayers_of(&def.name, &calls)
+    }
+
+    /// The same of an operator, which kept texts write with its schema.
+    pub(super) fn writers_of(&self, def: &OperatorDef) -> (Vec<(Oid, u16)>, Vec<Oid>) {
+        let schema = self.catalog().schema(def.schema);
+        let schema = schema.map_or(String::new(), |schema| schema.name.clone());
+        let writes = |text: &str| {
+            throng_syntax::parse::symbols(text).is_ok_and(|symbols| {
+                symbols.windows(5).any(|part| {
+                    part[0].text.eq_ignore_ascii_case("operator")
+                        && part[1].text == "("
+                        && part[2].name.as_deref() == Some(schema.as_str())
+                        && part[4].text == def.name
+                })
+            })
+        };
+        self.sayers_of(&schema, &writes)
+    }
+
+    /// Columns, and constraints and indexes, whose kept texts do so; all of them say a name.
+    fn sayers_of(&self, name: &str, calls: &dyn Fn(&str) -> bool) -> (Vec<(Oid, u16)>, Vec<Oid>) {
         let mut defaults = Vec::new();
         let catalog = self.catalog();
-        let saying = catalog.saying(&def.name);
+        let saying = catalog.saying(name);
         let tables = match &saying {
             None => catalog.tables(),
             Some(all) => all.iter().filter_map(|oid| catalog.table(*oid)).collect(),
@@ -159,7 +181,7 @@ impl Run<'_> {
             let calling = own.filter(|own| own.text.as_deref().is_some_and(calls));
             defaults.extend(calling.map(|own| (view.oid, own.attnum)));
         }
-        let constraints = self.constraints_saying(&def.name).into_iter();
+        let constraints = self.constraints_saying(name).into_iter();
         let constraints = constraints
             .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if calls(expr)))
             .map(|c| c.oid);

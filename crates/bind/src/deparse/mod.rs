@@ -15,6 +15,7 @@
 mod expr;
 mod from;
 mod json;
+mod own;
 mod query;
 mod row;
 mod using;

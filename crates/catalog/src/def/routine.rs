@@ -6,7 +6,7 @@ use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};
 use throng_values::func::is_polymorphic;
 
-use super::{ViewUse, id};
+use super::{AggregateDef, AggregateKind, ViewUse, id};
 use throng_values::func::Volatility;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub enum RoutineBody {
     },
     /// A block in PL/pgSQL, read when it is first called.
     Plpgsql(String),
+    /// An aggregate's functions.
+    Aggregate(Box<AggregateDef>),
 }
 
 impl RoutineBody {
@@ -54,12 +56,14 @@ impl RoutineBody {
             RoutineBody::Text(text)
             | RoutineBody::Standard { text, .. }
             | RoutineBody::Plpgsql(text) => text,
+            RoutineBody::Aggregate(_) => "aggregate_dummy",
         }
     }
     pub fn language(&self) -> &'static str {
         match self {
             RoutineBody::Plpgsql(_) => "plpgsql",
-            _ => "sql",
+            RoutineBody::Aggregate(_) => "internal",
+            RoutineBody::Text(_) | RoutineBody::Standard { .. } => "sql",
         }
     }
 }
@@ -137,6 +141,30 @@ impl RoutineDef {
     /// The last argument takes any number of values.
     pub fn is_variadic(&self) -> bool {
         self.args.iter().any(|a| a.mode == ArgMode::Variadic)
+    }
+    pub fn aggregate(&self) -> Option<&AggregateDef> {
+        match &self.body {
+            RoutineBody::Aggregate(aggregate) => Some(aggregate),
+            _ => None,
+        }
+    }
+    /// What messages call it.
+    pub fn noun(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Function => "function",
+            RoutineKind::Procedure => "procedure",
+            RoutineKind::Aggregate => "aggregate",
+        }
+    }
+    /// What it is, with an article.
+    pub fn described(&self) -> &'static str {
+        match (self.kind, self.aggregate().map(|a| a.kind)) {
+            (RoutineKind::Procedure, _) => "a procedure",
+            (_, None) => "a function",
+            (_, Some(AggregateKind::Normal)) => "an ordinary aggregate function",
+            (_, Some(AggregateKind::OrderedSet)) => "an ordered-set aggregate",
+            (_, Some(AggregateKind::Hypothetical)) => "a hypothetical-set aggregate",
+        }
     }
     /// Some argument's type, or the result's, is decided by each call.
     pub fn is_polymorphic(&self) -> bool {

@@ -3,7 +3,7 @@
 use throng_types::sqltype::made;
 use throng_types::{Array, Datum, Oid, oid};
 
-use super::{Rows, SystemState, definition, listed, row};
+use super::{Rows, SystemState, definition, listed, row, user_operator};
 use crate::builtin::class;
 use crate::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage,
@@ -405,6 +405,9 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             };
             rows.push(dependency(own, of, b'n'));
         }
+    }
+    for [(class, own), (of_class, of)] in user_operator::dependencies(catalog) {
+        rows.push(dependency((class, own, 0), (of_class, of, 0), b'n'));
     }
     super::trigger::dependencies(catalog, &mut rows);
     for sequence in catalog.sequences() {

@@ -31,6 +31,7 @@ mod statistic;
 mod tests;
 pub mod trigger;
 mod types;
+mod user_operator;
 pub mod user_routine;
 mod view;
 mod waiting;

@@ -82,6 +82,7 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             value
         }
         Expr::Routine(routine) => return routine::value(routine, row, cx),
+        Expr::Own(form) => return eval(&form.value, row, cx),
         Expr::SetCall { .. } | Expr::SetRoutine(_) | Expr::Variadic(_) => {
             return Err(Error::internal("a set-returning function as a value").into());
         }

@@ -3,24 +3,23 @@
 mod absent;
 mod alter;
 mod copy;
+mod define;
 mod json;
 mod made;
 mod maintain;
+mod routine;
 mod trigger;
 
+pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 pub use absent::*;
 pub use alter::*;
 pub use copy::*;
+pub use define::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
-pub use trigger::*;
-
-pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
-
-mod routine;
-
 pub use routine::*;
+pub use trigger::*;
 
 /// A byte offset in the text.
 pub type Pos = u32;
@@ -629,6 +628,7 @@ pub enum Statement {
         name: String,
         options: Vec<DatabaseOption>,
     },
+    Define(Box<Define>),
     DropAbsent(Box<DropAbsent>),
     CommentAbsent(Box<CommentAbsent>),
     DropDatabase {

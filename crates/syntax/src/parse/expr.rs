@@ -427,7 +427,7 @@ impl Parser<'_> {
         Ok(syntax("overlaps", args, pos))
     }
 
-    fn operator(&mut self) -> Result<Operator> {
+    pub(super) fn operator(&mut self) -> Result<Operator> {
         let pos = self.pos();
         if self.word("operator") {
             self.expect('(')?;

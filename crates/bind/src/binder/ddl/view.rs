@@ -774,8 +774,9 @@ impl Uses {
             QueryPart::Expr(Expr::ToDomain(_, rules)) => {
                 self.made_type(SqlType::plain(rules.domain));
             }
-            QueryPart::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
-                self.objects.entry(call.def.oid).or_default();
+            QueryPart::Expr(e) => {
+                e.definition()
+                    .map(|oid| self.objects.entry(oid).or_default());
             }
             _ => {}
         }

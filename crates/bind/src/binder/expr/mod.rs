@@ -5,6 +5,9 @@ pub(super) mod call;
 pub(super) mod coerce;
 pub(super) mod misspelled;
 pub(super) mod notation;
+pub(super) mod operator;
+pub(super) mod own_aggregate;
+pub(super) mod own_cast;
 pub(super) mod part;
 pub(super) mod subscript;
 pub(super) mod window;
@@ -20,7 +23,7 @@ use super::{Binder, at};
 use crate::tree::expr::{Expr, Subquery, SubqueryKind};
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
-use throng_values::func::{Operator, resolve_operator};
+use throng_values::func::resolve_operator;
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Expr> {
@@ -363,80 +366,6 @@ impl Binder<'_> {
                 Ok(test(bound))
             }
         }
-    }
-
-    fn check_operator_schema(&self, op: &ast::Operator) -> Result<()> {
-        match &op.schema {
-            Some(schema) if schema != "pg_catalog" => {
-                let message = format!("operator does not exist: {schema}.{}", op.name);
-                Err(Error::new(state::UNDEFINED_FUNCTION, message).position(op.pos + 1))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn operator_in(&mut self, op: &ast::Operator, left: Option<Expr>, right: Expr) -> Result<Expr> {
-        self.check_operator_schema(op)?;
-        self.operator(&op.name, left, right, op.pos)
-    }
-
-    /// A parameter that was bound before another use of it settled its type.
-    fn refreshed(&self, expr: Expr) -> Expr {
-        match expr {
-            Expr::Param(n, ty) if ty.oid == oid::UNKNOWN => Expr::Param(n, self.params[n as usize]),
-            expr => expr,
-        }
-    }
-
-    /// An operator applied, its operands cast to what it takes.
-    pub(super) fn operator(
-        &mut self,
-        name: &str,
-        left: Option<Expr>,
-        right: Expr,
-        pos: Pos,
-    ) -> Result<Expr> {
-        let right = self.refreshed(right);
-        let Some(left) = left.map(|l| self.refreshed(l)) else {
-            let found = resolve_operator(name, None, right.type_oid()).map_err(|e| at(e, pos))?;
-            let right = self.coerce(right, SqlType::plain(found.right), pos)?;
-            let ty = SqlType::plain(found.ret);
-            return Ok(Expr::Op {
-                op: found.operator,
-                args: vec![right],
-                ty,
-            });
-        };
-        let found = resolve_operator(name, Some(left.type_oid()), right.type_oid())
-            .map_err(|e| at(e, pos))?;
-        let left = self.coerce(left, SqlType::plain(found.left), pos)?;
-        let right = self.coerce(right, SqlType::plain(found.right), pos)?;
-        let ty = SqlType::plain(found.ret);
-        let mut args = vec![left, right];
-        if matches!(found.operator.code_name, "textanycat" | "anytextcat") {
-            args = self.objects_named(args, pos)?;
-        }
-        Ok(Expr::Op {
-            op: found.operator,
-            args,
-            ty,
-        })
-    }
-
-    /// A binary operator that must give a boolean, with its operands cast.
-    pub(super) fn resolve_binary(
-        &mut self,
-        name: &str,
-        left: Expr,
-        right: Expr,
-        pos: Pos,
-    ) -> Result<(&'static Operator, Expr, Expr)> {
-        let (left, right) = (self.refreshed(left), self.refreshed(right));
-        let found = resolve_operator(name, Some(left.type_oid()), right.type_oid())
-            .map_err(|e| at(e, pos))?;
-        let left = self.coerce(left, SqlType::plain(found.left), pos)?;
-        let right = self.coerce(right, SqlType::plain(found.right), pos)?;
-        Ok((found.operator, left, right))
     }
 
     fn binary(

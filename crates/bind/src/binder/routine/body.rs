@@ -96,6 +96,7 @@ pub fn body_statements(def: &RoutineDef) -> Result<Vec<AtomicStatement>> {
     match &def.body {
         RoutineBody::Text(text) | RoutineBody::Standard { text, .. } => routine_statements(text),
         RoutineBody::Plpgsql(_) => Err(Error::unsupported("a body in PL/pgSQL as SQL")),
+        RoutineBody::Aggregate(_) => Err(Error::unsupported("the body of an aggregate")),
     }
 }
 
@@ -443,7 +444,7 @@ impl Binder<'_> {
         self.inlining.push(def.oid);
         let path = match &def.body {
             RoutineBody::Standard { path, .. } => path.clone(),
-            RoutineBody::Text(_) | RoutineBody::Plpgsql(_) => self.search_path.clone(),
+            _ => self.search_path.clone(),
         };
         let path = std::mem::replace(&mut self.search_path, path);
         let user = std::mem::replace(&mut self.user, self.ctx.user);

@@ -31,7 +31,7 @@ const SHOW_ARGUMENTS: [&str; 5] = [
 ];
 
 /// A routine as the choice among overloads needs it; `rank` is its schema's place in the path.
-fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
+pub(in crate::binder) fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
     Signature {
         rank: *rank,
         types: def.call_args().map(|a| a.ty).collect(),
@@ -79,7 +79,7 @@ impl Binder<'_> {
         let name = call.name.last();
         let args_clause = if call.over.is_some() && self.clause.allows_windows() {
             Clause::WindowArgs
-        } else if call.over.is_some() || throng_values::func::aggregates_named(name).is_empty() {
+        } else if call.over.is_some() || !self.may_be_aggregate(&call.name) {
             self.clause
         } else {
             if self.clause == Clause::Aggregate {
@@ -116,6 +116,7 @@ impl Binder<'_> {
                 Some("pg_catalog") => Some(0),
                 Some(_) => None,
             },
+            casts: &|from, to| self.casts_anywhere(from, to),
         };
         let may_be_cast = args.len() == 1 && !call.star && !call.variadic && call.names.is_empty();
         let found = match resolve_call(&given) {
@@ -210,6 +211,13 @@ impl Binder<'_> {
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()
             || self.array_type_named(name).is_some()
+    }
+
+    /// Whether a name is also that of an aggregate.
+    fn may_be_aggregate(&self, name: &ast::Name) -> bool {
+        let is_aggregate = |(_, def): &(usize, Arc<RoutineDef>)| def.kind == RoutineKind::Aggregate;
+        !throng_values::func::aggregates_named(name.last()).is_empty()
+            || self.routines_named(name).iter().any(is_aggregate)
     }
 
     /// Whether a value of this type, or a literal of none yet, is one of the named type as it is.

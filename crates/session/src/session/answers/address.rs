@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use throng_catalog::builtin::class;
 use throng_catalog::system::{definition, extension, routine};
-use throng_catalog::{Relation, RoutineKind};
+use throng_catalog::Relation;
 use throng_syntax::parse::ast::Name;
 use throng_types::error::state;
 use throng_types::sqltype::made;
@@ -344,10 +344,7 @@ impl SessionHost<'_> {
             return Err(Error::new(state::UNDEFINED_FUNCTION, message));
         };
         let is = match self.catalog.routine(found) {
-            Some(def) => match def.kind {
-                RoutineKind::Procedure => "procedure",
-                RoutineKind::Function => "function",
-            },
+            Some(def) => def.noun(),
             None => match routine::procedure(found) {
                 Some(of) if of.kind == b'a' => "aggregate",
                 _ => "function",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use throng_catalog::builtin::{self, class};
 use throng_catalog::system::{definition, extension, listed, routine};
 use throng_catalog::{
-    ConstraintDef, DefaultPrivilegesDef, Relation, RoutineKind, TEMPORARY, TableDef,
+    ConstraintDef, DefaultPrivilegesDef, Relation, TEMPORARY, TableDef,
     index_column_names,
 };
 use throng_types::error::state;
@@ -509,11 +509,7 @@ impl SessionHost<'_> {
     fn routine_identity(&self, object: Oid) -> (String, Option<Identity>) {
         let (word, schema, name, types) = match self.catalog.routine(object) {
             Some(def) => {
-                let word = match def.kind {
-                    RoutineKind::Procedure => "procedure",
-                    RoutineKind::Function => "function",
-                };
-                (word, def.schema, &def.name[..], def.input_types())
+                (def.noun(), def.schema, &def.name[..], def.input_types())
             }
             None => match routine::procedure(object) {
                 Some(of) => {

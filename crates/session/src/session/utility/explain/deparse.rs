@@ -224,7 +224,7 @@ impl<'c> Names<'c> {
         } else {
             self.list(&call.args, ", ")
         };
-        format!("{}({distinct}{args})", call.agg.name)
+        format!("{}({distinct}{args})", call.agg.name())
     }
 
     fn list(&self, exprs: &[Expr], separator: &str) -> String {
@@ -269,6 +269,7 @@ impl<'c> Names<'c> {
             Expr::Routine(call) | Expr::SetRoutine(call) => {
                 format!("{}({})", call.def.name, self.list(&call.args, ", "))
             }
+            Expr::Own(form) => self.text(&form.value),
             Expr::Variadic(arg) => format!("VARIADIC {}", self.text(arg)),
             Expr::Op { op, args, .. } => match &args[..] {
                 [arg] => format!("({} {})", op.name, self.text(arg)),
