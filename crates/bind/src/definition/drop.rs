@@ -436,6 +436,7 @@ impl Run<'_> {
             self.collect_parts(ty, found);
             self.collect_columns(ty, found);
             self.collect_views(ty, found);
+            self.collect_routines(ty, found);
         }
     }
 

@@ -11,6 +11,9 @@ impl Run<'_> {
     pub(super) fn create_operator(&mut self, create: &CreateOperator) -> Result<()> {
         let mut def = create.def.clone();
         self.uses_are_there(&def.uses)?;
+        // Shells come before what names them.
+        let commutator = self.related(&create.commutator, &def)?;
+        let negator = self.related(&create.negator, &def)?;
         if !create.alters {
             def.schema = self.place(def.schema);
             let taken = self.operator_of(def.schema, &def.name, def.left, def.right);
@@ -27,14 +30,8 @@ impl Run<'_> {
             }
         }
         let own = def.oid;
-        self.edit.put(def.clone());
-        let commutator = self.related(&create.commutator, &def)?;
-        let negator = self.related(&create.negator, &def)?;
-        // It may be what was named.
-        let mut def = self
-            .catalog()
-            .operator(own)
-            .map_or(def, |def| (**def).clone());
+        let itself = |oid: Oid| if oid == Oid::NONE { own } else { oid };
+        let (commutator, negator) = (commutator.map(itself), negator.map(itself));
         def.commutator = commutator.or(def.commutator);
         def.negator = negator.or(def.negator);
         self.edit.put(def);
@@ -64,11 +61,12 @@ impl Run<'_> {
         }
     }
 
-    /// The operator that another one names; a shell of it where it is not there.
+    /// The operator that another one names; a shell of it where it is not there, and no number
+    /// where it is that one itself.
     fn related(&mut self, related: &RelatedOperator, of: &OperatorDef) -> Result<Option<Oid>> {
         Ok(match related {
             RelatedOperator::None => None,
-            RelatedOperator::Itself => Some(of.oid),
+            RelatedOperator::Itself => Some(Oid::NONE),
             RelatedOperator::There(oid) => Some(*oid),
             RelatedOperator::Shell {
                 schema,

@@ -48,6 +48,17 @@ pub struct Transition {
     pub strict: bool,
     pub inverse: Option<Expr>,
     pub finish: Option<Expr>,
+    /// `finish` leaves the state as it is, so that it may be asked again.
+    pub keeps_state: bool,
+}
+
+impl OwnAggregate {
+    /// How it is computed over a window's frame, whose start moves or stays.
+    pub fn over_frame(&self, moves: bool) -> &Transition {
+        let moving = self.moving.as_ref();
+        let better = moving.filter(|m| moves || m.keeps_state && !self.plain.keeps_state);
+        better.unwrap_or(&self.plain)
+    }
 }
 
 impl AggFunction {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::{element_of, made, type_name};
+use throng_types::sqltype::{element_of, made, type_info, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 use crate::binder::Binder;
@@ -223,6 +223,10 @@ impl Binder<'_> {
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
         }
         let sides = [from.declared(), to.declared()];
+        if layout(from.declared()) != layout(to.declared()) {
+            let message = "source and target data types are not physically compatible";
+            return Err(invalid(message));
+        }
         let is = |test: &dyn Fn(Oid) -> bool| sides.iter().any(|ty| test(*ty));
         let wrong = if is(&made::is_composite) {
             "composite data types are not binary-compatible"
@@ -237,8 +241,9 @@ impl Binder<'_> {
             let same = sides.iter().all(|ty| TEXTS.contains(ty));
             return match same || binary_coercible(from.ty, to.ty) {
                 true => Ok(()),
-                false => Err(invalid(
-                    "source and target data types are not physically compatible",
+                // Of one layout on PostgreSQL's pages, they are different values here.
+                false => Err(Error::unsupported(
+                    "a cast WITHOUT FUNCTION between these types",
                 )),
             };
         };
@@ -315,6 +320,15 @@ impl Binder<'_> {
             }
             None => Ok(None),
         }
+    }
+}
+
+/// How PostgreSQL lays out a type's values: length, whether in a register, alignment.
+fn layout(ty: Oid) -> (i16, bool, u8) {
+    match type_info(ty) {
+        Some(info) => (info.len, info.by_value, info.align),
+        None if made::is_enum(ty) => (4, true, b'i'),
+        None => (-1, false, b'd'),
     }
 }
 

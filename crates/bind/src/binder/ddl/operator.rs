@@ -14,7 +14,7 @@ use throng_catalog::{OperatorDef, uses_of};
 use throng_syntax::parse::ast::{
     self, DefinitionItem, Name, ObjectChange, OperatorChange, OperatorName,
 };
-use throng_values::func::operators_named;
+use throng_values::func::{operator_by_oid, operators_named};
 
 const ATTRIBUTES: [&str; 14] = [
     "leftarg",
@@ -409,7 +409,7 @@ impl Binder<'_> {
     ) -> Result<Ddl> {
         let mut targets = Vec::new();
         for operator in operators {
-            match self.own_operator_named(operator) {
+            match self.droppable_operator(operator) {
                 Ok(def) => targets.push(Target {
                     kind: TargetKind::Operator,
                     oid: def.oid,
@@ -447,6 +447,28 @@ impl Binder<'_> {
         let kind = TargetKind::BuiltIn(class::OPERATOR);
         let target = Target { kind, oid };
         Ok(Ddl::Comment { target, text })
+    }
+
+    /// The same, of one to drop: what is built in stays.
+    fn droppable_operator(
+        &mut self,
+        operator: &OperatorName,
+    ) -> Result<std::sync::Arc<OperatorDef>> {
+        let oid = self.find_operator(operator)?;
+        let Some(built_in) = operator_by_oid(oid) else {
+            return self.own_operator_named(operator);
+        };
+        self.must_own(builtin::SUPERUSER, "operator", &operator.name.name)?;
+        let left = match built_in.left {
+            Oid::NONE => "NONE".to_owned(),
+            left => type_name(left),
+        };
+        let message = format!(
+            "cannot drop operator {}({left},{}) because it is required by the database system",
+            built_in.name,
+            type_name(built_in.right)
+        );
+        Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message))
     }
 
     /// A user's operator, which the current user may change.

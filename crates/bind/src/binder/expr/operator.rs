@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
+use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use crate::binder::{Binder, at};
@@ -54,8 +55,7 @@ impl Binder<'_> {
         }
         let in_schema = |(rank, schema): (usize, Oid)| {
             let found = catalog.operators_in(schema, name).into_iter();
-            let made = found.filter(|def| def.function.is_some());
-            made.map(move |def| (rank, def.clone()))
+            found.map(move |def| (rank, def.clone()))
         };
         match schema {
             Some(schema) => {
@@ -146,6 +146,15 @@ impl Binder<'_> {
             }
             ChosenOperator::Own { place, .. } => {
                 let def = own[place].1.clone();
+                if def.function.is_none() {
+                    let right = type_name(def.right);
+                    let operands = match def.left {
+                        Some(left) => format!("{} {name} {right}", type_name(left)),
+                        None => format!("{name} {right}"),
+                    };
+                    let message = format!("operator is only a shell: {operands}");
+                    return Err(Error::new(state::UNDEFINED_FUNCTION, message).position(pos + 1));
+                }
                 let value = self.function_of_values(def.function, args, SqlType::plain(ret))?;
                 Ok(Expr::Own(Box::new(OwnForm {
                     written: Written::Operator(def),

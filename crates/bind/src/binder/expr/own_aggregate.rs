@@ -295,6 +295,7 @@ impl Binder<'_> {
             strict,
             inverse,
             finish,
+            keeps_state: transition.finish.is_none() || transition.finish_modify == 'r',
         })
     }
 
@@ -313,9 +314,12 @@ impl Binder<'_> {
                 return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
             }
             let strict = def.strict;
-            let mut value = self.routine_of_values(def, args)?;
-            inline_in(&mut value);
-            return Ok((value, strict));
+            let value = self.routine_of_values(def, args)?;
+            let mut inlined = value.clone();
+            inline_in(&mut inlined);
+            // No plan is made of what an aggregate calls.
+            let queries = inlined.any(&mut |e| matches!(e, Expr::Subquery(_)));
+            return Ok((if queries { value } else { inlined }, strict));
         }
         let strict = function_by_oid(function).is_some_and(|func| func.strict);
         let value = self.built_in_of_values(function, args, ret)?;

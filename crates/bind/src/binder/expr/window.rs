@@ -260,6 +260,15 @@ impl Binder<'_> {
             (Callee::Aggregate(agg), None) => Some(AggFunction::BuiltIn(agg)),
             _ => None,
         };
+        if let Some(AggFunction::Own(own)) = &agg
+            && !own.over_frame(false).keeps_state
+        {
+            let path = &self.search_path;
+            let called = self.catalog().routine_signature(path, &own.def);
+            let message =
+                format!("aggregate function {called} does not support use as a window function");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let callee = match (agg, resolved.callee) {
             (Some(agg), _) if !agg.is_plain() => {
                 return wrong(format!(

@@ -429,8 +429,7 @@ impl Call {
 
 /// How a user's aggregate is computed over a frame.
 fn transition<'a>(own: &'a OwnAggregate, frame: &Frame) -> &'a Transition {
-    let moving = own.moving.as_ref();
-    moving.filter(|_| !frame.only_grows()).unwrap_or(&own.plain)
+    own.over_frame(!frame.only_grows())
 }
 
 /// What computes an aggregate that no user made.

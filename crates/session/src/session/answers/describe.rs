@@ -143,6 +143,13 @@ impl SessionHost<'_> {
                         _ => Ok(Datum::Null),
                     };
                 };
+                if def.aggregate().is_some() {
+                    let message = format!("\"{}\" is an aggregate function", def.name);
+                    return match name {
+                        "pg_get_function_sqlbody" => Ok(Datum::Null),
+                        _ => Err(Error::new(state::WRONG_OBJECT_TYPE, message).into()),
+                    };
+                }
                 let path = self.search_path();
                 let body = binder::routine_body_text(def, self.catalog, &path, self.eval());
                 match name {

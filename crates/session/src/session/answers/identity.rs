@@ -10,8 +10,7 @@ use std::sync::Arc;
 use throng_catalog::builtin::{self, class};
 use throng_catalog::system::{definition, extension, listed, routine};
 use throng_catalog::{
-    ConstraintDef, DefaultPrivilegesDef, Relation, TEMPORARY, TableDef,
-    index_column_names,
+    ConstraintDef, DefaultPrivilegesDef, Relation, TEMPORARY, TableDef, index_column_names,
 };
 use throng_types::error::state;
 use throng_types::lexical::quote_ident;
@@ -508,9 +507,7 @@ impl SessionHost<'_> {
 
     fn routine_identity(&self, object: Oid) -> (String, Option<Identity>) {
         let (word, schema, name, types) = match self.catalog.routine(object) {
-            Some(def) => {
-                (def.noun(), def.schema, &def.name[..], def.input_types())
-            }
+            Some(def) => (def.noun(), def.schema, &def.name[..], def.input_types()),
             None => match routine::procedure(object) {
                 Some(of) => {
                     let word = if of.kind == b'a' {
@@ -537,21 +534,20 @@ impl SessionHost<'_> {
     }
 
     fn operator_identity(&self, object: Oid) -> Option<Identity> {
-        let operator = throng_values::func::operator_by_oid(object)?;
+        let (schema, name, sides) = self.operator_parts(object)?;
         let shown = self.object_name(ObjectKind::OperatorWithArguments, object)?;
-        let sides = [operator.left, operator.right];
         let args = sides.iter().map(|ty| match *ty {
             Oid::NONE => "NONE".to_owned(),
             ty => self.qualified_type(ty),
         });
         let args: Vec<String> = args.collect();
-        let name = operator.name;
+        let place = self.schema_name(schema);
         Some(Identity {
             description: format!("operator {shown}"),
-            schema: builtin::PG_CATALOG,
+            schema,
             name: None,
-            identity: format!("pg_catalog.{name}({})", args.join(",")),
-            names: vec!["pg_catalog".to_owned(), name.to_owned()],
+            identity: format!("{}.{name}({})", quote_ident(&place), args.join(",")),
+            names: vec![place, name],
             args: args.into_iter().filter(|arg| arg != "NONE").collect(),
         })
     }
