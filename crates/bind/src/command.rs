@@ -3,12 +3,11 @@
 
 mod alter;
 mod copy;
-mod operator;
+pub mod operator;
 mod target;
 mod transaction;
 mod trigger;
 
-pub use operator::{CreateOperator, RelatedOperator};
 pub use target::TargetKind;
 pub use throng_syntax::vocabulary::{CursorOptions, Discard, FetchDirection, VacuumOptions};
 
@@ -289,8 +288,7 @@ pub enum Ddl {
         target: Target,
         attributes: Box<RoutineAttributes>,
     },
-    CreateOperator(Box<CreateOperator>),
-    /// The definition without its oid.
+    CreateOperator(Box<operator::CreateOperator>),
     CreateCast(Box<CastDef>),
     /// `old`: what it takes the place of, whose oid it has.
     CreateTrigger {
@@ -401,18 +399,15 @@ impl Ddl {
             Ddl::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES".into(),
             Ddl::ReassignOwned { .. } => "REASSIGN OWNED".into(),
             Ddl::DropOwned { .. } => "DROP OWNED".into(),
-            Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
+            Ddl::CreateEnum { .. } | Ddl::CreateComposite(_) => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
-            Ddl::CreateRoutine { def, .. } => {
-                format!("CREATE {}", def.noun().to_uppercase()).into()
-            }
+            Ddl::CreateRoutine { def, .. } => format!("CREATE {}", def.word()).into(),
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),
             Ddl::CreateOperator(create) => create.tag().into(),
             Ddl::CreateCast(_) => "CREATE CAST".into(),
             Ddl::CreateTrigger { .. } => "CREATE TRIGGER".into(),
             Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
             Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),
-            Ddl::CreateComposite(_) => "CREATE TYPE".into(),
             Ddl::AlterComposite(_) => "ALTER TYPE".into(),
             Ddl::Comment { .. } => "COMMENT".into(),
             Ddl::Nothing { tag } => (*tag).into(),

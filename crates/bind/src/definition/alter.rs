@@ -851,7 +851,6 @@ impl Run<'_> {
             TargetKind::Type => builtin::class::TYPE,
             TargetKind::Database => builtin::class::DATABASE,
             TargetKind::Routine(_) => builtin::class::PROCEDURE,
-            TargetKind::Operator => builtin::class::OPERATOR,
             _ => builtin::class::RELATION,
         };
         if let Some(old) = self.owner_of(target.oid) {
@@ -898,9 +897,7 @@ impl Run<'_> {
                 ..(*def).clone()
             }),
             Some(Object::Type(def)) => self.own_type(def.oid, owner)?,
-            Some(Object::Routine(_) | Object::Operator(_)) => {
-                self.own_routine(target.oid, owner)?
-            }
+            Some(Object::Routine(_) | Object::Operator(_)) => self.give(target.oid, owner)?,
             Some(Object::Database(def)) => self.edit.put(DatabaseDef {
                 owner,
                 ..(*def).clone()

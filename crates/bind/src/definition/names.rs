@@ -90,7 +90,10 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         return format!("operator {}", catalog.operator_signature(path, operator));
     }
     if let Some(cast) = catalog.cast(oid) {
-        let name = throng_types::sqltype::type_name;
+        let name = |ty: Oid| {
+            let shown = catalog.type_display(path, ty);
+            shown.unwrap_or_else(|| throng_types::sqltype::type_name(ty))
+        };
         return format!("cast from {} to {}", name(cast.from), name(cast.to));
     }
     if let Some(role) = catalog.role(oid) {

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::command::{CreateOperator, RelatedOperator};
+use crate::command::operator::{CreateOperator, RelatedOperator};
 use throng_catalog::{CastDef, OperatorDef, ViewUse};
 
 impl Run<'_> {

@@ -90,7 +90,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn own_routine(&mut self, oid: Oid, owner: Oid) -> Result<()> {
+    /// A routine or an operator gets another owner.
+    pub(super) fn give(&mut self, oid: Oid, owner: Oid) -> Result<()> {
         if self.catalog().operator(oid).is_some() {
             self.own_operator(oid, owner);
             return Ok(());

@@ -54,8 +54,7 @@ fn shape(expr: &Expr) -> Shape {
         Expr::Op { .. } => Shape::Operator,
         Expr::Own(form) => match &form.written {
             Written::Operator(_) => Shape::Operator,
-            Written::Cast(_, CastContext::Explicit) => Shape::Cast,
-            Written::Cast(..) => shape(&form.operands()[0]),
+            Written::Cast(..) => Shape::Cast,
         },
         Expr::IsNull(_)
         | Expr::IsNotNull(_)

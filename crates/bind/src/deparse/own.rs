@@ -4,7 +4,6 @@ use super::Writer;
 use crate::tree::expr::{Expr, OwnForm, RoutineCall, Written};
 use throng_catalog::{OperatorDef, RoutineDef};
 use throng_types::SqlType;
-use throng_values::func::CastContext;
 
 impl Writer<'_> {
     pub(super) fn routine(&mut self, call: &RoutineCall) {
@@ -52,13 +51,10 @@ impl Writer<'_> {
                     _ => {}
                 });
             }
-            Written::Cast(def, context) => {
+            Written::Cast(def, _) => {
                 let Some(value) = form.operands().first() else {
                     return;
                 };
-                if *context != CastContext::Explicit {
-                    return self.expr(value);
-                }
                 self.wrapped(|w| w.operand_of(value, parent));
                 let name = self.type_name(SqlType::plain(def.to));
                 self.push("::");

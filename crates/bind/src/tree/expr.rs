@@ -6,10 +6,12 @@
 //! `SubPlan`. Executors meet only the second kind.
 
 mod order;
+pub mod own;
 mod row;
 mod same;
 
 pub(crate) use order::{IN_ORDER, sort_by_arguments};
+pub use own::{OwnForm, Written};
 pub use same::same_term;
 
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use throng_types::{Datum, Error, Oid, SqlType, Text};
 use crate::tree::aggregate::AggFunction;
 use crate::tree::query::Query;
 use crate::tree::window::{Callee, WindowCall};
-use throng_catalog::{CastDef, OperatorDef, RoutineDef};
+use throng_catalog::RoutineDef;
 use throng_values::func::RelColumn;
 use throng_values::func::{Cast, CastContext, Function, Operator};
 
@@ -238,40 +240,6 @@ impl RoutineCall {
         self.def.ret == throng_types::oid::RECORD
             && self.def.row_of.is_none()
             && self.def.outputs().next().is_none()
-    }
-}
-
-/// A user's operator or cast, as one use of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OwnForm {
-    pub written: Written,
-    /// What it means.
-    pub value: Expr,
-}
-
-/// How a function's call is written.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Written {
-    Operator(Arc<OperatorDef>),
-    Cast(Arc<CastDef>, CastContext),
-}
-
-impl OwnForm {
-    /// The values that it is of, without what makes them arguments.
-    pub fn operands(&self) -> &[Expr] {
-        match &self.value {
-            Expr::Routine(call) => &call.args,
-            Expr::Call { args, .. } => args,
-            value => std::slice::from_ref(value),
-        }
-    }
-
-    /// The definition's number.
-    pub fn definition(&self) -> Oid {
-        match &self.written {
-            Written::Operator(def) => def.oid,
-            Written::Cast(def, _) => def.oid,
-        }
     }
 }
 

@@ -156,6 +156,21 @@ impl RoutineDef {
             RoutineKind::Aggregate => "aggregate",
         }
     }
+    /// The same in statements.
+    pub fn word(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Function => "FUNCTION",
+            RoutineKind::Procedure => "PROCEDURE",
+            RoutineKind::Aggregate => "AGGREGATE",
+        }
+    }
+    /// The same, whatever kind of aggregate it is.
+    pub fn article(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Aggregate => "an aggregate function",
+            _ => self.described(),
+        }
+    }
     /// What it is, with an article.
     pub fn described(&self) -> &'static str {
         match (self.kind, self.aggregate().map(|a| a.kind)) {

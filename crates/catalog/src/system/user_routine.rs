@@ -270,13 +270,9 @@ pub fn result(catalog: &Catalog, path: &[Oid], def: &RoutineDef) -> Option<Strin
 /// What `pg_get_functiondef` says; `body`: the body of one that was read when it was made.
 pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Option<&str>) -> String {
     let schema = catalog.schema(def.schema).map_or("", |s| s.name.as_str());
-    let word = match def.kind {
-        RoutineKind::Function => "FUNCTION",
-        RoutineKind::Procedure => "PROCEDURE",
-        RoutineKind::Aggregate => "AGGREGATE",
-    };
     let mut text = format!(
-        "CREATE OR REPLACE {word} {}.{}({})\n",
+        "CREATE OR REPLACE {} {}.{}({})\n",
+        def.word(),
         quote_ident(schema),
         quote_ident(&def.name),
         arguments(catalog, path, def, true)

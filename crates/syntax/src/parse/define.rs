@@ -4,6 +4,7 @@ use throng_types::Result;
 
 use super::Parser;
 use super::ast::*;
+use super::expr::level;
 use super::lexer::Kind;
 use throng_types::lexical::keyword::{Category, category};
 
@@ -133,6 +134,15 @@ impl Parser<'_> {
         Ok(define(Define::CreateOperator { name, items }))
     }
 
+    /// An operator before its only operand.
+    pub(super) fn prefix_operator(&mut self) -> Result<Expr> {
+        let op = self.operator()?;
+        let pos = op.pos;
+        let arg = Box::new(self.expr_at(level::ADD)?);
+        let node = Node::Unary { op, arg };
+        Ok(Expr { node, pos })
+    }
+
     /// `schema.<<`
     fn qualified_operator(&mut self) -> Result<Operator> {
         let pos = self.pos();
@@ -151,12 +161,14 @@ impl Parser<'_> {
     /// `schema.<<(int, none)`
     pub(super) fn operator_with_args(&mut self) -> Result<OperatorName> {
         let name = self.qualified_operator()?;
-        let start = self.pos();
+        let mut end = self.pos();
         let mut types = self.parens(|p| {
-            p.list(|p| match p.word("none") {
+            let types = p.list(|p| match p.word("none") {
                 true => Ok(None),
                 false => p.type_name().map(Some),
-            })
+            });
+            end = p.pos();
+            types
         })?;
         match types.len() {
             2 => {
@@ -165,7 +177,7 @@ impl Parser<'_> {
                 Ok(OperatorName { name, left, right })
             }
             _ => Err(self
-                .error("missing argument", start)
+                .error("missing argument", end)
                 .hint("Use NONE to denote the missing argument of a unary operator.")),
         }
     }

@@ -237,9 +237,9 @@ impl Binder<'_> {
         } else if is(&made::is_enum) {
             "enum data types are not binary-compatible"
         } else {
-            const TEXTS: [Oid; 3] = [oid::TEXT, oid::VARCHAR, oid::JSON];
-            let same = sides.iter().all(|ty| TEXTS.contains(ty));
-            return match same || binary_coercible(from.ty, to.ty) {
+            // What comes to be JSON is read as such.
+            let read = to.ty == oid::JSON && [oid::TEXT, oid::VARCHAR].contains(&from.ty);
+            return match read || binary_coercible(from.ty, to.ty) {
                 true => Ok(()),
                 // Of one layout on PostgreSQL's pages, they are different values here.
                 false => Err(Error::unsupported(
@@ -273,8 +273,12 @@ impl Binder<'_> {
                     type_name(to.declared()),
                 ))
             }
-            _ => {
-                let notice = missing(written_type(&cast.from), written_type(&cast.to));
+            Err(e) if e.code() != state::UNDEFINED_OBJECT => Err(e),
+            found => {
+                let notice = match found {
+                    Err(e) => e,
+                    Ok(_) => missing(written_type(&cast.from), written_type(&cast.to)),
+                };
                 let notice = format!("{}, skipping", notice.message());
                 self.notice(Error::new(state::SUCCESSFUL_COMPLETION, notice));
                 Ok(Ddl::Nothing { tag: "DROP CAST" })

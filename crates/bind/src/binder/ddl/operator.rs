@@ -7,7 +7,8 @@ use throng_types::{Error, Oid, Result, oid};
 use crate::binder::Binder;
 use crate::binder::ddl::definition::Definition;
 use crate::binder::ddl::table::no_position;
-use crate::command::{CreateOperator, Ddl, RelatedOperator, Target, TargetKind};
+use crate::command::operator::{CreateOperator, RelatedOperator};
+use crate::command::{Ddl, Target, TargetKind};
 use throng_catalog::builtin::{self, class};
 use throng_catalog::system::routine::procedures;
 use throng_catalog::{OperatorDef, uses_of};
@@ -77,6 +78,7 @@ impl Binder<'_> {
         };
         let given: Vec<Oid> = left.into_iter().chain([right]).collect();
         let (function, ret) = self.operator_function(&function, &given, &mut uses)?;
+        self.may_use_type(ret)?;
         let operands = Operands { left, ret };
         let restrict = self.estimator(&items, "restrict", &mut uses)?;
         let join = self.estimator(&items, "join", &mut uses)?;
@@ -127,11 +129,16 @@ impl Binder<'_> {
         };
         let commutator = match commutator {
             None => RelatedOperator::None,
-            Some(name) => self.related(&name, Some(right), left.unwrap_or(right), &def)?,
+            Some(name) => self.related(
+                "commutator",
+                &name,
+                (Some(right), left.unwrap_or(right)),
+                &def,
+            )?,
         };
         let negator = match negator {
             None => RelatedOperator::None,
-            Some(name) => match self.related(&name, left, right, &def)? {
+            Some(name) => match self.related("negator", &name, (left, right), &def)? {
                 RelatedOperator::Itself => {
                     return Err(invalid("operator cannot be its own negator"));
                 }
@@ -248,16 +255,34 @@ impl Binder<'_> {
     /// The operator that another one names as its commutator or negator.
     fn related(
         &mut self,
+        what: &str,
         name: &ast::Operator,
-        left: Option<Oid>,
-        right: Oid,
+        (left, right): (Option<Oid>, Oid),
         of: &OperatorDef,
     ) -> Result<RelatedOperator> {
         let left = left.filter(|_| of.left.is_some());
         if let Some(found) = self.operator_in_path(name, left.unwrap_or(Oid::NONE), right)? {
-            let is_own = self.catalog().operator(found).map(|def| def.owner);
-            if let Some(owner) = is_own {
-                self.must_own(owner, "operator", &name.name)?;
+            let of_pair = |(commutator, negator): (Option<Oid>, Option<Oid>)| match what {
+                "commutator" => commutator,
+                _ => negator,
+            };
+            let there = |oid: Oid| Some(oid).filter(|oid| *oid != Oid::NONE);
+            let its = match self.catalog().operator(found).cloned() {
+                Some(other) => {
+                    self.must_own(other.owner, "operator", &name.name)?;
+                    of_pair((other.commutator, other.negator))
+                }
+                None => operator_by_oid(found)
+                    .and_then(|o| of_pair((there(o.commutator), there(o.negator)))),
+            };
+            if let Some(its) = its.filter(|its| *its != of.oid && found != of.oid) {
+                let own = self.catalog().operator(its).map(|def| def.name.clone());
+                let its = own.or_else(|| Some(operator_by_oid(its)?.name.to_owned()));
+                return Err(invalid(format!(
+                    "{what} operator {} is already the {what} of operator {}",
+                    name.name,
+                    its.unwrap_or_default()
+                )));
             }
             return Ok(match found == of.oid {
                 true => RelatedOperator::Itself,
@@ -362,13 +387,16 @@ impl Binder<'_> {
         )?;
         let commutator = match commutator {
             None => RelatedOperator::None,
-            Some(name) => {
-                self.related(&name, Some(def.right), def.left.unwrap_or(def.right), def)?
-            }
+            Some(name) => self.related(
+                "commutator",
+                &name,
+                (Some(def.right), def.left.unwrap_or(def.right)),
+                def,
+            )?,
         };
         let negator = match negator {
             None => RelatedOperator::None,
-            Some(name) => match self.related(&name, def.left, def.right, def)? {
+            Some(name) => match self.related("negator", &name, (def.left, def.right), def)? {
                 RelatedOperator::Itself => {
                     return Err(invalid("operator cannot be its own negator"));
                 }

@@ -16,6 +16,7 @@ use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
 use crate::command::{CreateView, Ddl};
 use crate::deparse::{self, Style};
+use crate::tree::expr::own::without_casts;
 use crate::tree::expr::{Expr, RelId, Var};
 use crate::tree::query::walk::{QueryPart, QueryPartMut};
 use crate::tree::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelKind, Select};
@@ -166,14 +167,11 @@ pub(in crate::binder) fn stored_expr(
         },
     };
     let mut uses = Uses::default();
+    let bound = without_casts(bound.clone());
     bound.walk(false, &mut |part| uses.part(&part));
-    Ok((
-        deparse::expression(bound, &style),
-        uses.objects
-            .into_keys()
-            .map(|oid| relation_of(oid, ctx.catalog))
-            .collect(),
-    ))
+    let objects = uses.objects.into_keys();
+    let objects = objects.map(|oid| relation_of(oid, ctx.catalog));
+    Ok((deparse::expression(&bound, &style), objects.collect()))
 }
 
 /// The users' objects that an expression names.
@@ -805,6 +803,7 @@ fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
 /// Gives an expression the one form of the two in which it may come back.
 fn make_plain(e: &mut Expr) {
     match e {
+        Expr::Own(form) => form.write_out(),
         Expr::Not(arg) => {
             if let Expr::IsDistinct {
                 negated: negated @ false,

@@ -387,7 +387,7 @@ impl Binder<'_> {
             _ => {}
         }
         let (l, r) = (self.expr(left, scope)?, self.expr(right, scope)?);
-        if row_fields(&l).is_some() && row_fields(&r).is_some() {
+        if row_fields(&l).is_some() && row_fields(&r).is_some() && !self.has_own(op, &l, &r) {
             return self.compare_bound_rows(op, l, r);
         }
         self.comparable(&l, &r, op.pos)?;

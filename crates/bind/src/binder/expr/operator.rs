@@ -69,6 +69,15 @@ impl Binder<'_> {
         }
     }
 
+    /// Whether users made an operator for values of just these types.
+    pub(in crate::binder) fn has_own(&self, op: &ast::Operator, left: &Expr, right: &Expr) -> bool {
+        let types = (Some(left.type_oid()), right.type_oid());
+        let mut own = self
+            .own_operators(op.schema.as_deref(), &op.name)
+            .into_iter();
+        own.any(|(_, def)| (def.left, def.right) == types)
+    }
+
     /// An operator applied, its operands cast to what it takes.
     pub(in crate::binder) fn operator(
         &mut self,
@@ -116,7 +125,7 @@ impl Binder<'_> {
             casts: &|from, to| self.casts_anywhere(from, to),
         });
         let chosen = chosen.map_err(|mut e| {
-            if let Some(schema) = schema.filter(|schema| *schema != "pg_catalog") {
+            if let Some(schema) = schema {
                 let written = format!("{schema}.{name}");
                 e.fields_mut().message = e.message().replacen(name, &written, 1);
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::binder::Binder;
 use crate::tree::expr::{Expr, OwnForm, Written};
@@ -29,7 +29,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let plain = SqlType::plain(to.oid);
         let value = match (def.method, def.function) {
-            ('i', _) => {
+            (method, _) if method == 'i' || def.to == oid::JSON => {
                 let text = self.without_own_cast(expr, SqlType::TEXT)?;
                 self.without_own_cast(text, plain)?
             }

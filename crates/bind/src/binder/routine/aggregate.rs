@@ -115,6 +115,12 @@ impl Binder<'_> {
                 _ => AggregateKind::Normal,
             },
         };
+        if !items.has("stype") && !items.has("stype1") {
+            return Err(invalid("aggregate stype must be specified"));
+        }
+        if !items.has("sfunc") && !items.has("sfunc1") {
+            return Err(invalid("aggregate sfunc must be specified"));
+        }
         let mut uses: Vec<Oid> = Vec::new();
         let (args, direct) = self.aggregate_arguments(create, &items, &mut uses)?;
         let types: Vec<Oid> = args.iter().map(|arg| arg.ty).collect();
@@ -151,6 +157,11 @@ impl Binder<'_> {
             sort_operator: None,
         };
         self.parts_of_aggregate(&items, &mut aggregate, &mut uses)?;
+        if ret == oid::INTERNAL && !types.contains(&oid::INTERNAL) {
+            return Err(invalid("unsafe use of pseudo-type \"internal\"").detail(
+                "A result of type internal requires at least one input of type internal.",
+            ));
+        }
         self.sort_operator_of(&items, &types, &mut aggregate)?;
         let parallel = parallel(&items)?;
         uses.retain(|used| used.0 >= FIRST_NORMAL || made::is_made(*used));
@@ -182,8 +193,8 @@ impl Binder<'_> {
             body: RoutineBody::Aggregate(Box::new(aggregate)),
             uses: uses.collect(),
         };
-        self.computation(&def)?;
         let old = self.replaced_aggregate(create, &def)?;
+        self.computation(&def)?;
         def.oid = old.as_ref().map_or(UNMADE, |old| old.oid);
         if let Some(old) = &old {
             def.owner = old.owner;
@@ -295,9 +306,6 @@ impl Binder<'_> {
         let state = items.type_name(either("stype", "stype1"))?;
         let state = state.ok_or_else(|| invalid("aggregate stype must be specified"))?;
         let function = items.name(either("sfunc", "sfunc1"))?;
-        if function.is_none() {
-            return Err(invalid("aggregate sfunc must be specified"));
-        }
         let written = Written {
             function,
             inverse: None,
@@ -426,11 +434,6 @@ impl Binder<'_> {
             }
         };
         check_decided(ret, args.all, "cannot determine result data type")?;
-        if ret == oid::INTERNAL && !args.all.contains(&oid::INTERNAL) {
-            return Err(invalid("unsafe use of pseudo-type \"internal\"").detail(
-                "A result of type internal requires at least one input of type internal.",
-            ));
-        }
         if let Some(init) = written.init
             && !is_polymorphic(state)
             && state != oid::INTERNAL
@@ -549,7 +552,10 @@ impl Binder<'_> {
             Some("pg_catalog") => Some(0),
             Some(_) => None,
         };
-        let fits = |declared: &[Oid]| declared == given;
+        let fits = |declared: &[Oid]| {
+            let same = |(d, g): (&Oid, &Oid)| d == g || *d == oid::ANY;
+            declared.len() == given.len() && declared.iter().zip(given).all(same)
+        };
         let exact = routines.iter().find(|(_, def)| fits(&def.input_types()));
         let procedure = procedures()
             .iter()

@@ -143,7 +143,7 @@ impl Binder<'_> {
                 said: None,
             },
             RoutineChange::Options(_) if def.kind == RoutineKind::Aggregate => {
-                let message = format!("\"{}\" is an aggregate function", def.name);
+                let message = format!("\"{}\" is an aggregate function", routine.name);
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
             }
             RoutineChange::Options(options) => {
@@ -187,7 +187,7 @@ impl Binder<'_> {
             };
             self.must_own(def.owner, word.noun(), &def.name)?;
             if def.kind == RoutineKind::Aggregate && word == RoutineWord::Function {
-                let message = format!("\"{}\" is an aggregate function", def.name);
+                let message = format!("\"{}\" is an aggregate function", routine.name);
                 let hint = "Use DROP AGGREGATE to drop aggregate functions.";
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message).hint(hint));
             }

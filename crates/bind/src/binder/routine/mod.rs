@@ -831,7 +831,7 @@ impl Binder<'_> {
                 Error::new(state::WRONG_OBJECT_TYPE, "cannot change routine kind").detail(format!(
                     "\"{}\" is {}.",
                     old.name,
-                    old.described()
+                    old.article()
                 )),
             );
         }

@@ -61,13 +61,22 @@ impl SessionHost<'_> {
                 .into(),
             "obj_description" => {
                 let class = match args.get(1).and_then(Datum::as_str) {
-                    None | Some("pg_class") => builtin::class::RELATION,
+                    None => {
+                        let any = |class: &Oid| self.catalog.comment(*class, oid(&args[0]), 0);
+                        let any = builtin::class::ALL.iter().find_map(any);
+                        match any {
+                            Some(comment) => return Ok(comment.text.as_str().into()),
+                            None => builtin::class::RELATION,
+                        }
+                    }
+                    Some("pg_class") => builtin::class::RELATION,
                     Some("pg_namespace") => builtin::class::NAMESPACE,
                     Some("pg_constraint") => builtin::class::CONSTRAINT,
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
                     Some("pg_trigger") => builtin::class::TRIGGER,
                     Some("pg_operator") => builtin::class::OPERATOR,
+                    Some("pg_cast") => builtin::class::CAST,
                     Some("pg_opclass") => builtin::class::OPERATOR_CLASS,
                     Some("pg_opfamily") => builtin::class::OPERATOR_FAMILY,
                     Some("pg_am") => builtin::class::ACCESS_METHOD,

@@ -12,8 +12,7 @@ use throng_types::sqltype::{format_type, made, type_by_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use throng_values::func::number::random::Random;
 use throng_values::func::{
-    EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType,
-    WrittenType,
+    EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType, WrittenType,
 };
 use throng_values::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_values::settings::{Id, Scope, SessionSettings};
