@@ -64,3 +64,40 @@ impl AggregateDef {
         called.chain(parts).flatten().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_read_as_it_was_written() {
+        let plain = TransitionDef {
+            function: Oid(20_000),
+            inverse: None,
+            finish: Some(Oid(20_001)),
+            finish_extra: false,
+            finish_modify: 'r',
+            state: Oid(23),
+            space: 0,
+            init: Some("0".to_owned()),
+        };
+        let def = AggregateDef {
+            kind: AggregateKind::Normal,
+            direct: 0,
+            moving: Some(TransitionDef {
+                inverse: Some(Oid(20_002)),
+                finish: None,
+                ..plain.clone()
+            }),
+            plain,
+            combine: Some(Oid(141)),
+            serialize: None,
+            deserialize: None,
+            sort_operator: Some(Oid(521)),
+        };
+        let json = serde_json::to_string(&def).unwrap_or_default();
+        assert_eq!(serde_json::from_str(&json).ok(), Some(def.clone()));
+        let called = [20_000, 20_001, 20_000, 20_002, 141].map(Oid);
+        assert_eq!(def.functions(), called);
+    }
+}

@@ -95,7 +95,9 @@ impl Parser<'_> {
         let arg = self.plain_arg()?;
         match arg.mode {
             ArgMode::Out | ArgMode::InOut => {
-                Err(self.error("aggregates cannot have output arguments", arg.pos))
+                let message = "aggregates cannot have output arguments";
+                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
+                Err(super::error_at(code, message, arg.pos))
             }
             _ => Ok(arg),
         }

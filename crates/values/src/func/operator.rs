@@ -195,3 +195,50 @@ pub fn choose_operator(given: &GivenOperator<'_>) -> Result<ChosenOperator> {
         ret,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(own: &[OperatorSignature], builtin: Option<usize>, name: &str) -> Option<usize> {
+        let given = GivenOperator {
+            name,
+            left: Some(oid::INT4),
+            right: oid::INT4,
+            own,
+            builtin,
+            casts: NO_CASTS,
+        };
+        match choose_operator(&given) {
+            Ok(ChosenOperator::Own { place, .. }) => Some(place),
+            _ => None,
+        }
+    }
+
+    fn of_integers(rank: usize) -> OperatorSignature {
+        OperatorSignature {
+            rank,
+            left: Some(oid::INT4),
+            right: oid::INT4,
+            ret: oid::INT4,
+        }
+    }
+
+    #[test]
+    fn of_operators_over_the_same_the_first_in_the_path_is_meant() {
+        let own = [of_integers(2), of_integers(1)];
+        assert_eq!(chosen(&own, Some(0), "#-#"), Some(1));
+        assert_eq!(chosen(&own, Some(0), "+"), None);
+        assert_eq!(chosen(&own, Some(3), "+"), Some(1));
+        assert_eq!(chosen(&own[..1], None, "+"), Some(0));
+    }
+
+    #[test]
+    fn an_operator_is_not_there_without_its_left_operand() {
+        let prefix = OperatorSignature {
+            left: None,
+            ..of_integers(0)
+        };
+        assert_eq!(chosen(&[prefix], Some(1), "#-#"), None);
+    }
+}

@@ -437,3 +437,19 @@ parts! {
     6395 [6393, 0, 6393, 0, 0, 0, 0, 0] [false, false] b"rr" 1959 [(17, 0), (0, 0)] [None, None];
     6396 [6394, 0, 6394, 0, 0, 0, 0, 0] [false, false] b"rr" 1957 [(17, 0), (0, 0)] [None, None];
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_found_by_number_and_by_functions() {
+        assert!(PARTS.is_sorted_by_key(|p| p.aggregate));
+        let sum = parts_of(Oid(2108)).map(|p| p.functions[0]);
+        assert_eq!(sum, Some(1841));
+        // `numeric_avg_accum` with `numeric_avg`.
+        let average = aggregate_of(Oid(2858), Some(Oid(1837)));
+        assert_eq!(average.map(|agg| agg.oid), Some(Oid(2103)));
+        assert!(aggregate_of(Oid(2858), Some(Oid(1))).is_none());
+    }
+}
