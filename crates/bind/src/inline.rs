@@ -5,8 +5,8 @@
 //! SELECT twice(t.a) FROM t, above(3) u     twice(x): SELECT $1 * 2     above(x): SELECT * FROM u WHERE b > $1
 //!   ─►   SELECT t.a * 2 FROM t, (SELECT * FROM u WHERE b > 3) u
 //! ```
-//! An argument that is used more than once must cost little and always be the same. Users' operators
-//! and casts become the calls that they mean.
+//! An argument that is used more than once must cost little and always be the same. Operators and
+//! casts of users' own become the calls that they mean.
 
 use crate::fold::is_volatile;
 use crate::tree::expr::{Expr, ParamId, RoutineCall};

@@ -456,16 +456,8 @@ impl Catalog {
             Object::Type(d) => {
                 self.types.insert((d.schema, d.name.clone()), oid);
             }
-            Object::Routine(d) => {
-                let key = (d.schema, d.name.clone());
-                add_in_order(self.routines.entry(key).or_default(), oid);
-                self.note_users(oid, &d.uses);
-            }
-            Object::Operator(d) => {
-                let key = (d.schema, d.name.clone());
-                add_in_order(self.operators.entry(key).or_default(), oid);
-                self.note_users(oid, &d.uses);
-            }
+            Object::Routine(d) => self.note_named(&d.uses, (d.schema, &d.name), oid, true),
+            Object::Operator(d) => self.note_named(&d.uses, (d.schema, &d.name), oid, false),
             Object::Cast(d) => {
                 self.casts.insert((d.from, d.to), oid);
                 self.note_users(oid, &d.uses);
@@ -617,6 +609,16 @@ impl Catalog {
         for used in uses {
             add_in_order(&mut self.links_mut(used.object).routines, user);
         }
+    }
+
+    /// A routine, or an operator, has come.
+    fn note_named(&mut self, uses: &[ViewUse], key: (Oid, &str), oid: Oid, routine: bool) {
+        let all = match routine {
+            true => &mut self.routines,
+            false => &mut self.operators,
+        };
+        add_in_order(all.entry((key.0, key.1.to_owned())).or_default(), oid);
+        self.note_users(oid, uses);
     }
 
     fn forget_users(&mut self, user: Oid, uses: &[ViewUse]) {

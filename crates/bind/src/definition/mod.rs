@@ -335,17 +335,9 @@ impl Run<'_> {
             Ddl::AlterDomain(alter) => self.alter_domain(alter),
             Ddl::CreateComposite(def) => self.create_composite(def),
             Ddl::AlterComposite(def) => self.alter_composite(def),
-            Ddl::AlterEnum { ty, change } => {
-                let before = self.catalog().clone();
-                self.alter_enum(*ty, change)?;
-                if let EnumChange::Rename { from, to } = change {
-                    self.rewrite_label(&before, (from, to))?;
-                }
-                self.rewrite_views(&before, before.views_of(*ty).to_vec())
-            }
+            Ddl::AlterEnum { ty, change } => self.alter_enum_and_users(*ty, change),
             Ddl::CreateRoutine { def, old, .. } => self.create_routine(def, old.as_ref()),
-            Ddl::CreateOperator(create) => self.create_operator(create),
-            Ddl::CreateCast(def) => self.create_cast(def),
+            Ddl::CreateOperator(_) | Ddl::CreateCast(_) => self.create_form(ddl),
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
@@ -355,6 +347,16 @@ impl Run<'_> {
             }
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
+    }
+
+    /// An enum is changed, and what says its labels.
+    fn alter_enum_and_users(&mut self, ty: Oid, change: &EnumChange) -> Result<()> {
+        let before = self.catalog().clone();
+        self.alter_enum(ty, change)?;
+        if let EnumChange::Rename { from, to } = change {
+            self.rewrite_label(&before, (from, to))?;
+        }
+        self.rewrite_views(&before, before.views_of(ty).to_vec())
     }
 
     fn comment(&mut self, target: Target, text: Option<&str>) -> Result<()> {

@@ -4,11 +4,21 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
+use crate::command::Ddl;
 use crate::command::operator::{CreateOperator, RelatedOperator};
 use throng_catalog::{CastDef, OperatorDef, ViewUse};
 
 impl Run<'_> {
-    pub(super) fn create_operator(&mut self, create: &CreateOperator) -> Result<()> {
+    /// An operator or a cast.
+    pub(super) fn create_form(&mut self, ddl: &Ddl) -> Result<()> {
+        match ddl {
+            Ddl::CreateOperator(create) => self.create_operator(create),
+            Ddl::CreateCast(def) => self.create_cast(def),
+            _ => Err(Error::internal("neither an operator nor a cast")),
+        }
+    }
+
+    fn create_operator(&mut self, create: &CreateOperator) -> Result<()> {
         let mut def = create.def.clone();
         self.uses_are_there(&def.uses)?;
         // Shells come before what names them.
@@ -158,7 +168,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn create_cast(&mut self, def: &CastDef) -> Result<()> {
+    fn create_cast(&mut self, def: &CastDef) -> Result<()> {
         self.uses_are_there(&def.uses)?;
         let mut def = def.clone();
         if self.catalog().cast_between(def.from, def.to).is_some() {

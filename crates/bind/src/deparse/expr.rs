@@ -408,10 +408,9 @@ impl Writer<'_> {
             Expr::Window(call) => self.window_call(call),
             Expr::Grouping(args) => self.keyword_call("GROUPING", args),
             Expr::Subquery(sub) => self.subquery(sub),
-            // A part is only ever replaced in what is written to.
-            Expr::Replace { .. } => self.push("?"),
-            // None of these is in a bound query outside the nodes that are written above.
-            Expr::CaseOperand(_)
+            // None of these is in a bound query that is read, outside the nodes written above.
+            Expr::Replace { .. }
+            | Expr::CaseOperand(_)
             | Expr::Slot(..)
             | Expr::Outer(..)
             | Expr::SubPlan(_)

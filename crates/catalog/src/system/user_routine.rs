@@ -1,5 +1,5 @@
-//! Functions, procedures and aggregates that users made: their rows of `pg_proc` and `pg_aggregate`,
-//! and what `pg_get_functiondef` and its kin say.
+//! Functions, procedures and aggregates that users made: their rows of `pg_proc` and
+//! `pg_aggregate`, and what `pg_get_functiondef` and its kin say.
 
 use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Array, Datum, Oid, SqlType, oid};

@@ -75,6 +75,9 @@ pub struct Given<'a> {
     pub casts: &'a dyn Fn(Oid, Oid) -> bool,
 }
 
+/// Whether a user's cast takes one type to another anywhere.
+pub(super) type Casts<'a> = &'a dyn Fn(Oid, Oid) -> bool;
+
 /// No cast of a user's.
 pub const NO_CASTS: &dyn Fn(Oid, Oid) -> bool = &|_, _| false;
 
@@ -500,11 +503,7 @@ pub(super) enum Choice {
 }
 
 /// Steps 2 to 5. Gives an index into `candidates`.
-pub(super) fn choose<T>(
-    candidates: &[Candidate<T>],
-    given: &[Oid],
-    casts: &dyn Fn(Oid, Oid) -> bool,
-) -> Choice {
+pub(super) fn choose<T>(candidates: &[Candidate<T>], given: &[Oid], casts: Casts<'_>) -> Choice {
     let can_coerce = |from, to| can_coerce(from, to, CastContext::Implicit) || casts(from, to);
     // 2. Coercible at all.
     let mut left: Vec<usize> = (0..candidates.len())
@@ -589,9 +588,7 @@ pub(super) fn choose<T>(
     }
     // 5. Unknowns are like the knowns, if those are all alike.
     let mut kinds = known.iter().map(|&p| given[p]);
-    if let Some(first) = kinds.next()
-        && kinds.all(|k| k == first)
-    {
+    if let Some(first) = kinds.next().filter(|first| kinds.all(|k| k == *first)) {
         let alike = vec![first; given.len()];
         let like: Vec<usize> = left
             .iter()

@@ -309,9 +309,6 @@ impl Binder<'_> {
                 if_exists,
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
-            S::Define(statement) => self.define(statement)?,
-            S::DropAbsent(drop) => self.drop_absent(drop)?,
-            S::CommentAbsent(comment) => self.comment_built_in(comment)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
             S::Grant(grant) => self.grant(grant)?,
             S::AlterDefaultPrivileges {
@@ -327,7 +324,7 @@ impl Binder<'_> {
                 roles: self.roles(roles)?,
                 cascade: *cascade,
             },
-            _ => return Err(Error::internal("not a definition")),
+            other => self.other_ddl(other)?,
         };
         self.check_role_rights(&ddl)?;
         Ok(BoundStatement::Ddl(Box::new(ddl)))

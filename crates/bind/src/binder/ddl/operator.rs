@@ -127,24 +127,7 @@ impl Binder<'_> {
             merges,
             uses: uses_of(uses),
         };
-        let commutator = match commutator {
-            None => RelatedOperator::None,
-            Some(name) => self.related(
-                "commutator",
-                &name,
-                (Some(right), left.unwrap_or(right)),
-                &def,
-            )?,
-        };
-        let negator = match negator {
-            None => RelatedOperator::None,
-            Some(name) => match self.related("negator", &name, (left, right), &def)? {
-                RelatedOperator::Itself => {
-                    return Err(invalid("operator cannot be its own negator"));
-                }
-                related => related,
-            },
-        };
+        let (commutator, negator) = self.related_pair((commutator, negator), &def)?;
         Ok(Ddl::CreateOperator(Box::new(CreateOperator {
             def,
             alters: false,
@@ -250,6 +233,27 @@ impl Binder<'_> {
             state::INVALID_OBJECT_DEFINITION,
             format!("{what} estimator function {written} must return type double precision"),
         ))
+    }
+
+    /// The operators that one names as its commutator and its negator.
+    fn related_pair(
+        &mut self,
+        (commutator, negator): (Option<ast::Operator>, Option<ast::Operator>),
+        def: &OperatorDef,
+    ) -> Result<(RelatedOperator, RelatedOperator)> {
+        let exchanged = (Some(def.right), def.left.unwrap_or(def.right));
+        let commutator = match commutator {
+            None => RelatedOperator::None,
+            Some(name) => self.related("commutator", &name, exchanged, def)?,
+        };
+        let negator = match negator {
+            None => RelatedOperator::None,
+            Some(name) => self.related("negator", &name, (def.left, def.right), def)?,
+        };
+        match negator {
+            RelatedOperator::Itself => Err(invalid("operator cannot be its own negator")),
+            negator => Ok((commutator, negator)),
+        }
     }
 
     /// The operator that another one names as its commutator or negator.
@@ -385,24 +389,7 @@ impl Binder<'_> {
             (now.restrict, now.join),
             (now.merges, now.hashes),
         )?;
-        let commutator = match commutator {
-            None => RelatedOperator::None,
-            Some(name) => self.related(
-                "commutator",
-                &name,
-                (Some(def.right), def.left.unwrap_or(def.right)),
-                def,
-            )?,
-        };
-        let negator = match negator {
-            None => RelatedOperator::None,
-            Some(name) => match self.related("negator", &name, (def.left, def.right), def)? {
-                RelatedOperator::Itself => {
-                    return Err(invalid("operator cannot be its own negator"));
-                }
-                related => related,
-            },
-        };
+        let (commutator, negator) = self.related_pair((commutator, negator), def)?;
         for (name, was, is) in [
             ("commutator", def.commutator, &commutator),
             ("negator", def.negator, &negator),

@@ -21,7 +21,8 @@ use throng_values::func::{
     resolve_call,
 };
 
-/// The attributes of an aggregate, as a definition may name them; the first three are old spellings.
+/// The attributes of an aggregate, as a definition may name them; the first three are spelled in
+/// the old way.
 const ATTRIBUTES: [&str; 25] = [
     "sfunc1",
     "stype1",
@@ -101,26 +102,7 @@ impl Binder<'_> {
             let message = format!("aggregate attribute \"{unknown}\" not recognized");
             self.warning(Error::new(state::SYNTAX_ERROR, message));
         }
-        let kind = match &create.args {
-            Some(ast::AggregateArgs {
-                ordered: Some(_), ..
-            }) => match items.boolean("hypothetical")? {
-                Some(true) => AggregateKind::Hypothetical,
-                _ => AggregateKind::OrderedSet,
-            },
-            _ => match items.boolean("hypothetical")? {
-                Some(true) => {
-                    return Err(invalid("only ordered-set aggregates can be hypothetical"));
-                }
-                _ => AggregateKind::Normal,
-            },
-        };
-        if !items.has("stype") && !items.has("stype1") {
-            return Err(invalid("aggregate stype must be specified"));
-        }
-        if !items.has("sfunc") && !items.has("sfunc1") {
-            return Err(invalid("aggregate sfunc must be specified"));
-        }
+        let kind = kind_of(create, &items)?;
         let mut uses: Vec<Oid> = Vec::new();
         let (args, direct) = self.aggregate_arguments(create, &items, &mut uses)?;
         let types: Vec<Oid> = args.iter().map(|arg| arg.ty).collect();
@@ -664,6 +646,31 @@ impl Binder<'_> {
         }
         Ok(Some(old))
     }
+}
+
+/// How the aggregate comes to its rows; what every definition says is there.
+fn kind_of(create: &ast::CreateAggregate, items: &Definition<'_>) -> Result<AggregateKind> {
+    let kind = match &create.args {
+        Some(ast::AggregateArgs {
+            ordered: Some(_), ..
+        }) => match items.boolean("hypothetical")? {
+            Some(true) => AggregateKind::Hypothetical,
+            _ => AggregateKind::OrderedSet,
+        },
+        _ => match items.boolean("hypothetical")? {
+            Some(true) => {
+                return Err(invalid("only ordered-set aggregates can be hypothetical"));
+            }
+            _ => AggregateKind::Normal,
+        },
+    };
+    if !items.has("stype") && !items.has("stype1") {
+        return Err(invalid("aggregate stype must be specified"));
+    }
+    if !items.has("sfunc") && !items.has("sfunc1") {
+        return Err(invalid("aggregate sfunc must be specified"));
+    }
+    Ok(kind)
 }
 
 /// 42P13: a type that calls decide needs an argument that decides it.

@@ -108,14 +108,7 @@ impl Binder<'_> {
             names: &call.names,
             variadic: call.variadic,
             routines: &signatures,
-            builtin: match call.name.schema() {
-                None => self
-                    .search_path
-                    .iter()
-                    .position(|s| *s == builtin::PG_CATALOG),
-                Some("pg_catalog") => Some(0),
-                Some(_) => None,
-            },
+            builtin: self.built_in_rank(&call.name),
             casts: &|from, to| self.casts_anywhere(from, to),
         };
         let may_be_cast = args.len() == 1 && !call.star && !call.variadic && call.names.is_empty();
@@ -211,6 +204,16 @@ impl Binder<'_> {
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()
             || self.array_type_named(name).is_some()
+    }
+
+    /// The place in the path of what is built in, if a name may mean that.
+    fn built_in_rank(&self, name: &ast::Name) -> Option<usize> {
+        let mut path = self.search_path.iter();
+        match name.schema() {
+            None => path.position(|schema| *schema == builtin::PG_CATALOG),
+            Some("pg_catalog") => Some(0),
+            Some(_) => None,
+        }
     }
 
     /// Whether a name is also that of an aggregate.

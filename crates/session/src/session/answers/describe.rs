@@ -61,14 +61,7 @@ impl SessionHost<'_> {
                 .into(),
             "obj_description" => {
                 let class = match args.get(1).and_then(Datum::as_str) {
-                    None => {
-                        let any = |class: &Oid| self.catalog.comment(*class, oid(&args[0]), 0);
-                        let any = builtin::class::ALL.iter().find_map(any);
-                        match any {
-                            Some(comment) => return Ok(comment.text.as_str().into()),
-                            None => builtin::class::RELATION,
-                        }
-                    }
+                    None => return Ok(self.comment_of_any(oid(&args[0]))),
                     Some("pg_class") => builtin::class::RELATION,
                     Some("pg_namespace") => builtin::class::NAMESPACE,
                     Some("pg_constraint") => builtin::class::CONSTRAINT,
@@ -140,31 +133,7 @@ impl SessionHost<'_> {
             }
             "pg_partition_tree" => self.partition_tree(oid(&args[0])),
             "pg_get_functiondef" | "pg_get_function_sqlbody" => {
-                let Some(def) = self.catalog.routine(oid(&args[0])) else {
-                    return match routine::procedure(oid(&args[0])) {
-                        Some(of) if of.kind == b'a' && name == "pg_get_functiondef" => {
-                            let message = format!("\"{}\" is an aggregate function", of.name);
-                            Err(Error::new(state::WRONG_OBJECT_TYPE, message).into())
-                        }
-                        Some(of) if name == "pg_get_functiondef" => {
-                            Ok(routine_text::definition(of).into())
-                        }
-                        _ => Ok(Datum::Null),
-                    };
-                };
-                if def.aggregate().is_some() {
-                    let message = format!("\"{}\" is an aggregate function", def.name);
-                    return match name {
-                        "pg_get_function_sqlbody" => Ok(Datum::Null),
-                        _ => Err(Error::new(state::WRONG_OBJECT_TYPE, message).into()),
-                    };
-                }
-                let path = self.search_path();
-                let body = binder::routine_body_text(def, self.catalog, &path, self.eval());
-                match name {
-                    "pg_get_function_sqlbody" => body.into(),
-                    _ => user_routine::definition(self.catalog, &path, def, body.as_deref()).into(),
-                }
+                return self.routine_text(name, oid(&args[0]));
             }
             "pg_get_function_arg_default" => {
                 let def = self.catalog.routine(oid(&args[0]));
@@ -275,6 +244,42 @@ impl SessionHost<'_> {
     pub(in crate::session) fn definition_of(&self, view: &ViewDef, pretty: bool) -> Option<String> {
         let path = self.search_path();
         binder::view_definition(view, self.catalog, &path, pretty, self.eval()).ok()
+    }
+
+    /// `obj_description` of an object of whatever catalog.
+    fn comment_of_any(&self, object: Oid) -> Datum {
+        let found = |class: &Oid| self.catalog.comment(*class, object, 0);
+        match builtin::class::ALL.iter().find_map(found) {
+            Some(comment) => comment.text.as_str().into(),
+            None => self.comment(builtin::class::RELATION, object, 0),
+        }
+    }
+
+    /// What `pg_get_functiondef` and `pg_get_function_sqlbody` say.
+    fn routine_text(&self, name: &str, object: Oid) -> EvalResult {
+        let Some(def) = self.catalog.routine(object) else {
+            return match routine::procedure(object) {
+                Some(of) if of.kind == b'a' && name == "pg_get_functiondef" => {
+                    let message = format!("\"{}\" is an aggregate function", of.name);
+                    Err(Error::new(state::WRONG_OBJECT_TYPE, message).into())
+                }
+                Some(of) if name == "pg_get_functiondef" => Ok(routine_text::definition(of).into()),
+                _ => Ok(Datum::Null),
+            };
+        };
+        if def.aggregate().is_some() {
+            let message = format!("\"{}\" is an aggregate function", def.name);
+            return match name {
+                "pg_get_function_sqlbody" => Ok(Datum::Null),
+                _ => Err(Error::new(state::WRONG_OBJECT_TYPE, message).into()),
+            };
+        }
+        let path = self.search_path();
+        let body = binder::routine_body_text(def, self.catalog, &path, self.eval());
+        Ok(match name {
+            "pg_get_function_sqlbody" => body.into(),
+            _ => user_routine::definition(self.catalog, &path, def, body.as_deref()).into(),
+        })
     }
 
     fn comment(&self, class: Oid, object: Oid, column: u16) -> Datum {

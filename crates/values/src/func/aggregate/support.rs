@@ -1,6 +1,6 @@
-//! The functions that PostgreSQL computes its aggregates by. Here each aggregate is one piece; these
-//! are what `pg_aggregate` and `pg_proc` say, and what a user's aggregate may name. One that names
-//! just the functions of a built-in one is computed as that.
+//! The functions that PostgreSQL computes its aggregates by. Here each aggregate is one piece;
+//! these are what `pg_aggregate` and `pg_proc` say, and what a user's aggregate may name. One that
+//! names just the functions of a built-in one is computed as that.
 
 use std::sync::LazyLock;
 
