@@ -35,10 +35,7 @@ impl Binder<'_> {
         };
         match name.as_str() {
             "btree" => Ok(IndexMethod::Btree),
-            "hash" => {
-                may_hash(ast)?;
-                Ok(IndexMethod::Hash)
-            }
+            "hash" => Ok(IndexMethod::Hash),
             "gist" => Ok(IndexMethod::Gist),
             "gin" | "brin" | "spgist" | "rtree" | "hnsw" | "ivfflat" => {
                 let what = format!("access method \"{name}\"");
