@@ -14,7 +14,9 @@ use super::{Run, Work};
 use crate::command::{Target, TargetKind};
 use throng_catalog::TableDef;
 use throng_catalog::system::extension;
-use throng_catalog::{ConstraintDef, ExtensionDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
+use throng_catalog::{
+    ConstraintDef, ExtensionDef, IndexDef, Object, OperatorDef, RoutineDef, ViewDef, builtin,
+};
 use throng_types::lexical::quote_ident;
 use throng_values::func::extension::known;
 
@@ -145,6 +147,16 @@ impl Run<'_> {
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                     self.collect_row_type(oid, found);
+                }
+                Some(Object::Operator(def)) => {
+                    self.collect_written(&def, found);
+                    self.collect_users(oid, found);
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
+                }
+                Some(Object::Cast(_)) => {
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
                 Some(Object::Routine(def)) => {
                     self.collect_callers(&def, found);
@@ -390,6 +402,12 @@ impl Run<'_> {
         self.collect_texts(callers, def.oid, found);
     }
 
+    /// Those that use an operator.
+    fn collect_written(&self, def: &OperatorDef, found: &mut Collector) {
+        let users = self.writers_of(def);
+        self.collect_texts(users, def.oid, found);
+    }
+
     /// Those that have an operator of an extension.
     fn collect_operator_users(&self, extension: &ExtensionDef, found: &mut Collector) {
         let schema = self.catalog().schema(extension.schema);
@@ -488,6 +506,7 @@ impl Run<'_> {
             self.collect_parts(ty, found);
             self.collect_columns(ty, found);
             self.collect_views(ty, found);
+            self.collect_routines(ty, found);
         }
     }
 
@@ -694,6 +713,7 @@ impl Run<'_> {
             self.work(Work::DropFile(file));
         }
         self.drop_comments(oid, None);
+        self.forget_operator(oid);
         if let Some(relation) = made::serial(oid).filter(|_| made::is_composite(oid)) {
             self.drop_comments(relation, None);
         }

@@ -16,6 +16,7 @@ mod expr;
 mod from;
 mod json;
 mod operator;
+mod own;
 mod query;
 mod range_type;
 mod row;

@@ -62,7 +62,10 @@ impl Parser<'_> {
             });
         }
         let Kind::Op(op) = self.kind() else {
-            return self.primary();
+            return match self.is("operator") && self.is_punct_at(1, '(') {
+                true => self.prefix_operator(),
+                false => self.primary(),
+            };
         };
         let op = op.clone();
         self.advance();
@@ -79,19 +82,8 @@ impl Parser<'_> {
                 Err(self.unexpected())
             }
             _ => {
-                let arg = self.expr_at(level::ADD)?;
-                let op = Operator {
-                    schema: None,
-                    name: op,
-                    pos,
-                };
-                Ok(Expr {
-                    node: Node::Unary {
-                        op,
-                        arg: Box::new(arg),
-                    },
-                    pos,
-                })
+                self.at -= 1;
+                self.prefix_operator()
             }
         }
     }

@@ -17,6 +17,7 @@ mod constraint;
 mod copy;
 mod database;
 mod ddl;
+mod define;
 mod dml;
 mod domain;
 mod drop_absent;

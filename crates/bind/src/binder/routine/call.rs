@@ -31,7 +31,7 @@ const SHOW_ARGUMENTS: [&str; 5] = [
 ];
 
 /// A routine as the choice among overloads needs it; `rank` is its schema's place in the path.
-fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
+pub(in crate::binder) fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
     Signature {
         rank: *rank,
         types: def.call_args().map(|a| a.ty).collect(),
@@ -105,7 +105,7 @@ impl Binder<'_> {
         let name = call.name.last();
         let args_clause = if call.over.is_some() && self.clause.allows_windows() {
             Clause::WindowArgs
-        } else if call.over.is_some() || throng_values::func::aggregates_named(name).is_empty() {
+        } else if call.over.is_some() || !self.may_be_aggregate(&call.name) {
             self.clause
         } else {
             if self.clause == Clause::Aggregate {
@@ -134,14 +134,8 @@ impl Binder<'_> {
             names: &call.names,
             variadic: call.variadic,
             routines: &signatures,
-            builtin: match call.name.schema() {
-                None => self
-                    .search_path
-                    .iter()
-                    .position(|s| *s == builtin::PG_CATALOG),
-                Some("pg_catalog") => Some(0),
-                Some(_) => None,
-            },
+            builtin: self.built_in_rank(&call.name),
+            casts: &|from, to| self.casts_anywhere(from, to),
         };
         let may_be_cast = args.len() == 1 && !call.star && !call.variadic && call.names.is_empty();
         let found = match resolve_call(&given) {
@@ -234,6 +228,23 @@ impl Binder<'_> {
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()
             || self.array_type_named(name).is_some()
+    }
+
+    /// The place in the path of what is built in, if a name may mean that.
+    fn built_in_rank(&self, name: &ast::Name) -> Option<usize> {
+        let mut path = self.search_path.iter();
+        match name.schema() {
+            None => path.position(|schema| *schema == builtin::PG_CATALOG),
+            Some("pg_catalog") => Some(0),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether a name is also that of an aggregate.
+    fn may_be_aggregate(&self, name: &ast::Name) -> bool {
+        let is_aggregate = |(_, def): &(usize, Arc<RoutineDef>)| def.kind == RoutineKind::Aggregate;
+        !throng_values::func::aggregates_named(name.last()).is_empty()
+            || self.routines_named(name).iter().any(is_aggregate)
     }
 
     /// Whether a value of this type, or a literal of none yet, is one of the named type as it is.
