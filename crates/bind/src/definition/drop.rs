@@ -12,6 +12,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
+use throng_catalog::TableDef;
 use throng_catalog::system::extension;
 use throng_catalog::{
     ConstraintDef, ExtensionDef, IndexDef, Object, OperatorDef, RoutineDef, ViewDef, builtin,
@@ -139,36 +140,7 @@ impl Run<'_> {
         while let Some(oid) = self.next_part(found) {
             match self.catalog().object(oid).cloned() {
                 Some(Object::Schema(schema)) => self.collect_schema(schema.oid, found),
-                Some(Object::Table(table)) => {
-                    let catalog = self.catalog();
-                    catalog
-                        .indexes_of(oid)
-                        .iter()
-                        .for_each(|i| found.part(i.oid));
-                    catalog
-                        .constraints_of(oid)
-                        .iter()
-                        .for_each(|c| found.part(c.oid));
-                    catalog
-                        .sequences_of(oid)
-                        .iter()
-                        .for_each(|s| found.part(*s));
-                    catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
-                    self.collect_triggers(oid, found);
-                    self.collect_policies(oid, found);
-                    self.collect_children(oid, found);
-                    for fk in catalog.referencing(table.oid) {
-                        self.dependent(fk, oid, found);
-                    }
-                    for ancestor in catalog.ancestors(&table) {
-                        for fk in catalog.referencing(ancestor) {
-                            self.dependent(fk, oid, found);
-                        }
-                    }
-                    self.collect_views(oid, found);
-                    self.collect_routines(oid, found);
-                    self.collect_row_type(oid, found);
-                }
+                Some(Object::Table(table)) => self.collect_table(&table, found),
                 Some(Object::View(_)) => {
                     self.collect_triggers(oid, found);
                     self.collect_policies(oid, found);
@@ -250,6 +222,39 @@ impl Run<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// What goes with a table.
+    fn collect_table(&self, table: &TableDef, found: &mut Collector) {
+        let oid = table.oid;
+        let catalog = self.catalog();
+        catalog
+            .indexes_of(oid)
+            .iter()
+            .for_each(|i| found.part(i.oid));
+        catalog
+            .constraints_of(oid)
+            .iter()
+            .for_each(|c| found.part(c.oid));
+        catalog
+            .sequences_of(oid)
+            .iter()
+            .for_each(|s| found.part(*s));
+        catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
+        self.collect_triggers(oid, found);
+        self.collect_policies(oid, found);
+        self.collect_children(oid, found);
+        for fk in catalog.referencing(table.oid) {
+            self.dependent(fk, oid, found);
+        }
+        for ancestor in catalog.ancestors(table) {
+            for fk in catalog.referencing(ancestor) {
+                self.dependent(fk, oid, found);
+            }
+        }
+        self.collect_views(oid, found);
+        self.collect_routines(oid, found);
+        self.collect_row_type(oid, found);
     }
 
     /// A relation's triggers are parts of it.

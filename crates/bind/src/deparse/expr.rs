@@ -490,7 +490,7 @@ impl Writer<'_> {
             let word = name.to_uppercase();
             return self.push(&word);
         }
-        if written::has_words(func) && self.with_words(name, args) {
+        if self.xml_call(func, args) || written::has_words(func) && self.with_words(name, args) {
             return;
         }
         self.ident(name);

@@ -22,6 +22,7 @@ mod range_type;
 mod row;
 mod using;
 mod window;
+mod xml;
 
 use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};

@@ -244,6 +244,7 @@ fn small() -> Catalog {
         on_update: FkAction::NoAction,
         on_delete: FkAction::Cascade,
         match_full: false,
+        period: false,
     };
     let check = ConstraintKind::Check {
         expr: "id > 0".into(),

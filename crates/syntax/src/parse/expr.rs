@@ -33,7 +33,7 @@ pub(super) enum Content {
     Exprs(Vec<Expr>),
 }
 
-fn boxed(node: Node, pos: Pos) -> Box<Expr> {
+pub(super) fn boxed(node: Node, pos: Pos) -> Box<Expr> {
     Box::new(Expr { node, pos })
 }
 
@@ -309,9 +309,7 @@ impl Parser<'_> {
                     false => node,
                 });
             }
-            "document" => {
-                return Err(self.unsupported(&format!("IS {}", word.to_uppercase()), pos));
-            }
+            "document" => return Ok(self.is_document(*arg, negated, pos)),
             _ => return Err(self.unexpected()),
         };
         self.advance();
@@ -652,9 +650,7 @@ impl Parser<'_> {
                 }
                 return self.name_primary();
             }
-            "extract" | "position" | "substring" | "overlay" | "trim" if called => {
-                return self.special_call(word);
-            }
+            word if called && super::call::begins(word) => return self.special_call(word),
             "current_date" | "current_role" | "current_user" | "session_user" | "user"
             | "current_catalog" | "system_user" => {
                 self.advance();

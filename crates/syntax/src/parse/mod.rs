@@ -44,6 +44,7 @@ mod utility;
 mod view;
 pub mod walk;
 mod window;
+mod xml;
 
 use throng_types::error::state;
 use throng_types::lexical::is_space;

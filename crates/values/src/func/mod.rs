@@ -47,6 +47,7 @@ mod time_series;
 mod to_char;
 mod window;
 pub mod written;
+pub mod xml;
 
 pub use crate::eval::{
     EvalContext, EvalHost, EvalResult, EvalStop, Field, ObjectKind, RelColumn, TransitionTable,
@@ -338,6 +339,16 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         functions: snapshot::SETS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: xml::FUNCTIONS,
+        aggregates: xml::AGGREGATES,
+        casts: xml::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: xml::CALLS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

@@ -3,7 +3,7 @@
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
 use super::{
-    bits, citext, geometric, hardware, hstore, money, network, snapshot, text_search, vector,
+    bits, citext, geometric, hardware, hstore, money, network, snapshot, text_search, vector, xml,
 };
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
@@ -30,6 +30,7 @@ pub struct Modifier {
 
 /// Every type of this kind, by oid.
 static BASE_TYPES: &[&BaseInputOutput] = &[
+    &xml::XML,
     &geometric::POINT,
     &geometric::LSEG,
     &geometric::PATH,

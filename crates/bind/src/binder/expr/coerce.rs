@@ -28,7 +28,6 @@ const NOT_YET: &[&str] = &[
     "tsrange",
     "tstzmultirange",
     "tstzrange",
-    "xml",
 ];
 
 /// `B'101'` and `X'1F'`.

@@ -82,6 +82,19 @@ impl Binder<'_> {
         }
     }
 
+    /// Arguments of polymorphic parameters as what tells their type, where values do not.
+    fn tell_types(&mut self, declared: &[Oid], args: &mut [Expr], pos: Pos) -> Result<()> {
+        for (nth, arg) in args.iter_mut().enumerate() {
+            if declared.get(nth) == Some(&arg.type_oid()) {
+                continue;
+            }
+            if let Some(ty) = throng_values::func::json::telling_type(arg.type_oid()) {
+                *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Binds the arguments and chooses the function; None where the name is a type's to be cast to.
     pub(in crate::binder) fn resolve_call(
         &mut self,
@@ -182,14 +195,7 @@ impl Binder<'_> {
                 Callee::Scalar(func) | Callee::Set(func) => func.args,
                 _ => &[],
             };
-            for (nth, arg) in args.iter_mut().enumerate() {
-                if declared.get(nth) == Some(&arg.type_oid()) {
-                    continue;
-                }
-                if let Some(ty) = throng_values::func::json::telling_type(arg.type_oid()) {
-                    *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
-                }
-            }
+            self.tell_types(declared, &mut args, pos)?;
         }
         if let Callee::Scalar(func) = found.callee
             && throng_values::func::enums::takes_type(func)

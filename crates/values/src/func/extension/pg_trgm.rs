@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::{Extension, Native, operator, scalar};
-use crate::func::string::{lowered, text};
+use crate::func::string::text;
 use crate::func::{EvalContext, EvalFn, EvalResult, EvalStop, Operator};
+use throng_types::base::lower_case;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Result, interrupt, oid::*};
 
@@ -187,7 +188,7 @@ fn places(text: &str) -> Result<Vec<Occurrence>> {
         if word.is_empty() {
             continue;
         }
-        let lower = lowered(word);
+        let lower = lower_case(word);
         let letters: Vec<char> = "  ".chars().chain(lower.chars()).chain([' ']).collect();
         let count = letters.len() - 2;
         for (at, three) in letters.windows(3).enumerate() {
