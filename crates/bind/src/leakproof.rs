@@ -51,7 +51,9 @@ fn is_leaky(expr: &Expr) -> bool {
         | Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::IsBool { .. }
-        | Expr::Once(_) => false,
+        | Expr::Once(_)
+        // The function behind it is asked.
+        | Expr::Own(_) => false,
         Expr::Op { op, .. } | Expr::ArrayCompare { op, .. } => tells(op),
         Expr::IsDistinct { equal, .. } | Expr::NullIf { equal, .. } => tells(equal),
         Expr::Call { func, .. } => !is_leakproof(func.oid),
