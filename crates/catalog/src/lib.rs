@@ -117,6 +117,7 @@ pub mod builtin {
     pub const BTREE_AM: Oid = Oid(403);
     pub const HASH_AM: Oid = Oid(405);
     pub const GIST_AM: Oid = Oid(783);
+    pub const GIN_AM: Oid = Oid(2742);
     pub const DEFAULT_COLLATION: Oid = Oid(100);
     pub const C_COLLATION: Oid = Oid(950);
     pub const POSIX_COLLATION: Oid = Oid(951);

@@ -13,10 +13,12 @@ use throng_access::Heap;
 use throng_access::btree::BTree;
 use throng_buffer::Try;
 use throng_catalog::{ColumnDef, IndexDef, TableDef};
+use throng_types::error::state;
 use throng_types::key::{self, KeyOrder};
 use throng_types::row::{Phys, RowLayout};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 use throng_values::func::EvalContext;
+use throng_values::inverted::{Keys, OperatorClass};
 
 use crate::large;
 use crate::store::Store;
@@ -40,6 +42,8 @@ pub struct Index {
     /// expressions.
     pub columns: Vec<usize>,
     pub orders: Vec<KeyOrder>,
+    /// Of an inverted index the operator class of each key column.
+    pub inverted: Option<Vec<&'static OperatorClass>>,
 }
 
 /// The place of an index's first expression among [`Index::columns`]: no table has so many columns.
@@ -230,6 +234,7 @@ impl Index {
             tree,
             columns,
             orders,
+            inverted: def.inverted_classes(table),
         });
         CACHE.with_borrow_mut(|cache| {
             if cache.indexes.len() >= MOST_CACHED {
@@ -257,11 +262,9 @@ impl Index {
     ) -> Result<bool> {
         let start = keys.len();
         let mut any_null = false;
+        debug_assert!(self.inverted.is_none(), "a row has many keys there");
         for (at, order) in self.columns.iter().zip(&self.orders) {
-            let value = match at.checked_sub(COMPUTED) {
-                Some(at) => &computed[at],
-                None => &row[*at],
-            };
+            let value = value_at(*at, row, computed);
             any_null |= value.is_null();
             key::encode_one(value, *order, keys)?;
         }
@@ -270,5 +273,39 @@ impl Index {
             return Err(throng_access::btree::key_too_large(length, &self.def.name));
         }
         Ok(any_null)
+    }
+
+    /// Replaces `keys` by those that the classes of an inverted index find in a whole row, for
+    /// which the expressions have these values.
+    pub fn inverted_keys(
+        &self,
+        classes: &[&'static OperatorClass],
+        row: &[Datum],
+        computed: &[Datum],
+        keys: &mut Keys,
+    ) -> Result<()> {
+        keys.clear();
+        for ((at, class), column) in self.columns.iter().zip(classes).zip(0..) {
+            class.keys_of(column, value_at(*at, row, computed), keys)?;
+        }
+        match keys.longest() {
+            length if length > key::MAX_KEY => {
+                let message = format!(
+                    "index row size {length} exceeds maximum {} for index \"{}\"",
+                    key::MAX_KEY,
+                    self.def.name
+                );
+                Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The value of a key column, by its place.
+fn value_at<'v>(at: usize, row: &'v [Datum], computed: &'v [Datum]) -> &'v Datum {
+    match at.checked_sub(COMPUTED) {
+        Some(at) => &computed[at],
+        None => &row[at],
     }
 }

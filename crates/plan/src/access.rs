@@ -26,7 +26,7 @@ pub(super) struct Wanted {
 }
 
 /// Share of a table's rows that a partial index is taken to have.
-const PARTIAL: f64 = 0.1;
+pub(super) const PARTIAL: f64 = 0.1;
 
 /// A table to read.
 pub(super) struct TableRef<'q> {
@@ -62,23 +62,23 @@ struct Path {
 }
 
 /// A stretch of an index.
-struct Span {
+pub(super) struct Span {
     /// The conditions used for each key column: places in the list of conditions.
-    used: Vec<usize>,
+    pub used: Vec<usize>,
     prefix: Vec<Match>,
     skip: Option<Skipped>,
     ends: Ends,
-    implied: Vec<Expr>,
+    pub implied: Vec<Expr>,
     /// As in [`Path`].
     rough: Vec<usize>,
     /// Descents of the tree: one for each element of its arrays, and more where values of a
     /// column are looked for.
-    descents: f64,
-    rows: f64,
+    pub descents: f64,
+    pub rows: f64,
 }
 
 /// As [`SkippedKey`].
-struct Skipped {
+pub(super) struct Skipped {
     ends: Ends,
     then: Vec<Match>,
 }
@@ -96,11 +96,21 @@ impl Span {
 
 /// A table and one of its indexes.
 #[derive(Clone, Copy)]
-struct TableIndex<'p, 'q> {
-    source: &'p TableRef<'q>,
-    index: &'p Arc<IndexDef>,
-    keys: &'p [Key<'p>],
-    size: super::TableSize,
+pub(super) struct TableIndex<'p, 'q> {
+    pub source: &'p TableRef<'q>,
+    pub index: &'p Arc<IndexDef>,
+    pub keys: &'p [Key<'p>],
+    pub size: super::TableSize,
+}
+
+/// The key columns of an index whose expressions, over the entry, are these.
+pub(super) fn index_keys<'k>(index: &IndexDef, exprs: &'k [Expr]) -> Vec<Key<'k>> {
+    let mut exprs = exprs.iter();
+    let key = |attnum: u16| match attnum {
+        0 => exprs.next().map_or(Key::Column(0), Key::Expr),
+        attnum => Key::Column(attnum as i16),
+    };
+    index.columns.iter().map(|c| c.attnum).map(key).collect()
 }
 
 impl Planner<'_> {
@@ -139,7 +149,11 @@ impl Planner<'_> {
 
         let mut best: Option<(f64, Path)> = None;
         let indexes = self.ctx.catalog.indexes_of(source.table.oid).iter();
-        for index in indexes.filter(|_| source.sample.is_none()) {
+        let is_ordered = |index: &&Arc<IndexDef>| index.terms.method != IndexMethod::Gin;
+        for index in indexes
+            .filter(|_| source.sample.is_none())
+            .filter(is_ordered)
+        {
             for path in self.index_paths(source, index, &conditions[..leaky], wanted, size) {
                 let effective = self.effective_cost(path.cost, path.ordered, rows, wanted);
                 if best.as_ref().is_none_or(|(cost, _)| effective < *cost) {
@@ -148,6 +162,11 @@ impl Planner<'_> {
             }
         }
         let seq_effective = self.effective_cost(seq_cost, false, rows, wanted);
+        let least = best
+            .as_ref()
+            .map_or(seq_effective, |b| b.0.min(seq_effective));
+        let bitmap = self.bitmap_path(source, &conditions[..leaky], size)?;
+        let bitmap = bitmap.filter(|b| self.effective_cost(b.total, false, rows, wanted) < least);
         let columns = self.needed_columns(source.rel);
         let types: Vec<SqlType> = columns
             .iter()
@@ -155,6 +174,9 @@ impl Planner<'_> {
             .collect();
         let places = Columns::of(source.rel, columns.iter().copied());
         let width = cost::width(&types);
+        if let Some(priced) = bitmap {
+            return self.bitmap_scan(source, priced, conditions, (columns, places), rows);
+        }
         match best.filter(|(cost, _)| *cost < seq_effective) {
             Some((_, path)) => {
                 let cost = Cost {
@@ -237,15 +259,7 @@ impl Planner<'_> {
         let Some(served) = self.terms(source, index, conditions) else {
             return Vec::new();
         };
-        let mut exprs = served.exprs.iter();
-        let keys: Vec<Key<'_>> = index
-            .columns
-            .iter()
-            .map(|key| match key.attnum {
-                0 => exprs.next().map_or(Key::Column(0), Key::Expr),
-                attnum => Key::Column(attnum as i16),
-            })
-            .collect();
+        let keys = index_keys(index, &served.exprs);
         let via = TableIndex {
             source,
             index,
@@ -369,7 +383,7 @@ impl Planner<'_> {
         const FIND: f64 = 0.5 * cost::TUPLE;
         let all = f64::from(via.size.pages).max(1.0);
         let pages = cost::pages_of(path.rows, all);
-        if path.rows < MANY || path.rows < 2.0 * pages {
+        if !self.ctx.enable_bitmapscan || path.rows < MANY || path.rows < 2.0 * pages {
             return;
         }
         let near = (pages / all).sqrt();
@@ -386,7 +400,7 @@ impl Planner<'_> {
 
     /// The stretch that conditions say, perhaps all of the index; None where it is not one that can
     /// be read.
-    fn span(&self, via: &TableIndex<'_, '_>, conditions: &[&Expr]) -> Option<Span> {
+    pub(super) fn span(&self, via: &TableIndex<'_, '_>, conditions: &[&Expr]) -> Option<Span> {
         let index = via.index;
         let mut taken = Taken::of((via.index, via.keys), via.source.rel, conditions);
         let prefix = taken.matches(0);
@@ -616,7 +630,7 @@ impl Planner<'_> {
     }
 
     /// A stretch as it is read: its expressions have no input row.
-    fn placed(&mut self, span: Span) -> Result<KeySpan> {
+    pub(super) fn placed(&mut self, span: Span) -> Result<KeySpan> {
         let mut prefix = Vec::with_capacity(span.prefix.len());
         for matching in span.prefix {
             prefix.push(self.placed_match(matching)?);

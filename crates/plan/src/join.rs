@@ -863,7 +863,7 @@ impl Joins for Search<'_, '_, '_> {
 /// Whether a table is read through indexes alone, or a virtual one by key.
 fn is_by_key(plan: &super::Plan) -> bool {
     match &plan.node {
-        Node::IndexScan(_) | Node::VirtualScan { key: Some(_), .. } => true,
+        Node::IndexScan(_) | Node::BitmapScan(_) | Node::VirtualScan { key: Some(_), .. } => true,
         Node::Append(append) => append.inputs.iter().all(|input| is_by_key(&input.plan)),
         _ => false,
     }

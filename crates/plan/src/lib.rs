@@ -18,6 +18,8 @@
 
 mod access;
 mod alternatives;
+mod bitmap;
+mod bitmap_path;
 mod constant;
 mod cost;
 mod enumerate;
@@ -40,6 +42,7 @@ mod present;
 pub mod prune;
 mod pullup;
 mod pushdown;
+mod repeat;
 mod row_source;
 pub mod sample;
 mod security;
@@ -74,6 +77,7 @@ use throng_bind::query::{BoundQuery, Cte, CteBody, QueryKind, RowLockStrength};
 use throng_catalog::Catalog;
 use throng_values::func::EvalContext;
 
+pub use bitmap::{Bitmap, BitmapLookUp, BitmapScan, InvertedMatch, LookUpBy};
 pub use constant::{is_constant, is_immutable};
 pub use leaf_locks::{Chosen, LeafLocks};
 pub use node::*;
@@ -100,6 +104,7 @@ pub struct PlanContext<'a> {
     pub temporary_schema: Option<Oid>,
     pub enable_seqscan: bool,
     pub enable_indexscan: bool,
+    pub enable_bitmapscan: bool,
     pub enable_hashjoin: bool,
     pub enable_nestloop: bool,
     /// So many items of joins, or of queries in FROM and what stands beside them, are ordered
@@ -575,48 +580,6 @@ impl Planner<'_> {
     }
 }
 
-impl PlannedStatement {
-    /// Whether another run under the same snapshot gives the same rows in the same order.
-    pub fn repeats(&self) -> bool {
-        fn keeps_order(plan: &Plan) -> bool {
-            let own = match &plan.node {
-                Node::IndexScan(scan) => scan.in_order || scan.is_single,
-                _ => true,
-            };
-            own && plan.children().into_iter().all(keeps_order)
-        }
-        self.reads_backwards() && keeps_order(&self.root)
-    }
-
-    /// Whether a cursor over it may be read backwards without having been told so: what
-    /// PostgreSQL's operators can do.
-    pub fn reads_backwards(&self) -> bool {
-        fn goes(plan: &Plan) -> bool {
-            match &plan.node {
-                Node::Values { rows } => rows.len() != 1,
-                Node::SeqScan(_)
-                | Node::IndexScan(_)
-                | Node::VirtualScan { .. }
-                | Node::FunctionScan(_)
-                | Node::CteScan { .. }
-                | Node::Filter { .. }
-                | Node::Project { .. }
-                | Node::Limit { .. }
-                | Node::Append(_)
-                | Node::Materialize { .. } => plan.children().into_iter().all(goes),
-                Node::Sort { .. } => true,
-                _ => false,
-            }
-        }
-        // It is run again for that, and has to give the same.
-        let mut changes = false;
-        for plan in self.subplans.iter().chain([&self.root]) {
-            plan.for_each_expr(&mut |e| changes |= e.any(&mut fold::is_volatile));
-        }
-        self.tag == StatementTag::Select && self.writes.is_empty() && !changes && goes(&self.root)
-    }
-}
-
 impl Plan {
     /// Whether its rows are those of an index scan that gives one at most.
     fn is_of_single_scan(&self) -> bool {
@@ -654,6 +617,7 @@ impl Plan {
             Node::Values { .. }
             | Node::SeqScan(_)
             | Node::IndexScan(_)
+            | Node::BitmapScan(_)
             | Node::VirtualScan { .. }
             | Node::FunctionScan(_)
             | Node::RoutineScan(_)
@@ -709,6 +673,7 @@ impl Plan {
                 scan.spans.iter().for_each(|span| span.for_each_expr(f));
                 scan.condition.iter().chain(&scan.filter).for_each(f);
             }
+            Node::BitmapScan(scan) => scan.for_each_expr(f),
             Node::VirtualScan { key, filter, .. } => {
                 if let Some((_, matching)) = key {
                     matching.for_each_expr(f);

@@ -22,6 +22,7 @@ use throng_syntax::vocabulary::TableLock;
 use throng_types::reach::Reach;
 use throng_types::{Oid, SqlType};
 
+use super::bitmap::BitmapScan;
 use super::leaf_locks::LeafLocks;
 use throng_bind::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
 use throng_bind::query::{JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
@@ -207,6 +208,7 @@ pub enum Node {
     },
     SeqScan(SeqScan),
     IndexScan(IndexScan),
+    BitmapScan(Box<BitmapScan>),
     VirtualScan {
         rel: RelId,
         alias: String,

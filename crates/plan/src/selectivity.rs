@@ -29,6 +29,21 @@ const ANY_CHARACTER: f64 = 0.9;
 const ANY_RUN: f64 = 5.0;
 const LEAST: f64 = 1e-10;
 
+/// PostgreSQL's guesses for operators that look into a value: that one value contains another, and
+/// that something is met in it.
+const CONTAINS: f64 = 0.005;
+const MATCHES: f64 = 0.01;
+
+/// The guess for an operator that looks into a value.
+fn searched_share(name: &str, ret: Oid) -> Option<f64> {
+    match name {
+        _ if ret != oid::BOOL => None,
+        "@>" | "<@" => Some(CONTAINS),
+        "&&" | "?" | "?|" | "?&" | "@?" | "@@" => Some(MATCHES),
+        _ => None,
+    }
+}
+
 /// One end of a range of a column.
 struct End<'e> {
     column: &'e Expr,
@@ -271,7 +286,10 @@ impl Planner<'_> {
             }
             (None, name) => match pattern_kind(name) {
                 Some(kind) => self.pattern(op, kind, a, right),
-                None => OTHER,
+                None => match searched_share(name, op.ret) {
+                    Some(guess) => self.searched(op, (left, right), (a, b), guess),
+                    None => OTHER,
+                },
             },
         }
     }
@@ -378,6 +396,49 @@ impl Planner<'_> {
             true => 1.0 - share - facts.nulls,
             false => share,
         }
+    }
+
+    /// What inverted indexes are asked for, `column @> value` and the like: tested of the values
+    /// that are known of the column, and guessed where these are few.
+    fn searched(
+        &self,
+        op: &Operator,
+        (left, right): (&Expr, &Expr),
+        facts: (Option<Facts<'_>>, Option<Facts<'_>>),
+        guess: f64,
+    ) -> f64 {
+        /// Bounds from which the others can be told, and from which they need no guess beside them.
+        const FEW: usize = 10;
+        const MANY: usize = 100;
+        let (facts, other, first) = match facts {
+            (Some(facts), None) => (facts, right, true),
+            (None, Some(facts)) => (facts, left, false),
+            _ => return guess,
+        };
+        let Some(value) = self.value_of(other) else {
+            return guess;
+        };
+        if value.is_null() {
+            return 0.0;
+        }
+        let meets = |known: &Datum| {
+            let args = match first {
+                true => [known.clone(), value.clone()],
+                false => [value.clone(), known.clone()],
+            };
+            let found = op.call(&self.ctx.eval, &args);
+            found.is_ok_and(|found| found.is_true())
+        };
+        let (common, tested, bounds, rest) = facts.tested(&meets);
+        let share = match bounds {
+            MANY.. => tested,
+            FEW.. => {
+                let weight = bounds as f64 / MANY as f64;
+                tested * weight + guess * (1.0 - weight)
+            }
+            _ => guess,
+        };
+        (common + rest * share.clamp(0.0001, 0.9999)).clamp(0.0, 1.0)
     }
 
     /// How many groups rows fall into by these expressions.

@@ -56,6 +56,7 @@ impl Planning {
                 temporary_schema: None,
                 enable_seqscan: true,
                 enable_indexscan: true,
+                enable_bitmapscan: true,
                 enable_hashjoin: true,
                 enable_nestloop: true,
                 join_collapse_limit: self.join_collapse_limit,

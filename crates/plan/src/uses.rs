@@ -14,8 +14,18 @@ impl PlannedStatement {
             || self.scans(&|node| match node {
                 Node::SeqScan(scan) => scan.table.oid == table,
                 Node::IndexScan(scan) => scan.table.oid == table,
+                Node::BitmapScan(scan) => scan.table.oid == table,
                 _ => false,
             })
+    }
+
+    /// Whether a run of it reads all of the table, or what a bitmap finds there.
+    pub fn reads_in_bulk(&self, table: Oid) -> bool {
+        self.scans(&|node| match node {
+            Node::SeqScan(scan) => scan.table.oid == table,
+            Node::BitmapScan(scan) => scan.table.oid == table,
+            _ => false,
+        })
     }
 
     /// Whether a run of it reads the index, or writes the table that the index is on.
@@ -23,6 +33,7 @@ impl PlannedStatement {
         self.writes_table(table)
             || self.scans(&|node| match node {
                 Node::IndexScan(scan) => scan.index.oid == index,
+                Node::BitmapScan(scan) => scan.bitmap.reads(index),
                 _ => false,
             })
     }

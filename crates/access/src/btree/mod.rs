@@ -61,7 +61,7 @@ use crate::admit::admit_write;
 pub use build::Builder;
 pub use dead::LeafVersion;
 use edit::{Bytes, Keys, Limit, PageEdit, Shape};
-pub use node::MAX_KEY;
+pub use node::{MAX_KEY, tid_bytes};
 pub use run::Run;
 pub use scan::{Cursor, Direction, Entries, KeyRange};
 pub use unique::{Check, Conflict, Inserted};

@@ -275,6 +275,15 @@ impl Cursor {
         self.done = false;
     }
 
+    /// Leaves out what is below `start` of what is still to be read forward.
+    pub fn skip_to(&mut self, start: &[u8]) {
+        if *self.start < *start {
+            self.start.clear();
+            self.start.extend_from_slice(start);
+            self.done |= self.end.as_deref().is_some_and(|end| end <= start);
+        }
+    }
+
     /// The leaf on which the last step found what it gave.
     pub fn leaf(&self) -> Option<LeafVersion> {
         self.leaf

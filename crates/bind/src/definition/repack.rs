@@ -49,7 +49,7 @@ impl Run<'_> {
     fn may_cluster(&self, table: &TableDef, index: Oid) -> Result<()> {
         let indexes = self.catalog().indexes_of(table.oid);
         if let Some(def) = indexes.iter().find(|i| i.oid == index) {
-            if def.terms.method == IndexMethod::Hash {
+            if def.terms.method != IndexMethod::Btree {
                 let message = format!(
                     "cannot cluster on index \"{}\" because access method does not support clustering",
                     def.name

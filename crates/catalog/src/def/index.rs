@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use throng_types::{FileId, Oid, SqlType};
+use throng_values::inverted::{self, OperatorClass};
 
 use super::{TableDef, id};
 
-/// An index: a B-tree over columns and expressions, of all rows or those that meet a condition.
+/// An index over columns and expressions, of all rows or those that meet a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexDef {
     #[serde(with = "id")]
@@ -70,6 +71,8 @@ pub enum IndexMethod {
     Hash,
     /// Ranges beside values, and equal keys.
     Gist,
+    /// Inverted: the keys are those that an operator class finds in a value, and a row has many.
+    Gin,
 }
 
 impl IndexMethod {
@@ -78,6 +81,7 @@ impl IndexMethod {
             IndexMethod::Btree => "btree",
             IndexMethod::Hash => "hash",
             IndexMethod::Gist => "gist",
+            IndexMethod::Gin => "gin",
         }
     }
 }
@@ -160,6 +164,24 @@ impl IndexDef {
     /// What the index's own columns are called.
     pub fn column_names(&self, table: &TableDef) -> Vec<String> {
         index_column_names(&self.columns, &self.terms, table)
+    }
+
+    /// Of an inverted index the operator class of each key column; none of any other.
+    pub fn inverted_classes(&self, table: &TableDef) -> Option<Vec<&'static OperatorClass>> {
+        if self.terms.method != IndexMethod::Gin {
+            return None;
+        }
+        let class = |(place, (key, expr)): (usize, (&IndexColumn, Option<&IndexExpr>))| {
+            let ty = match expr {
+                Some(expr) => expr.ty,
+                None => table.column(key.attnum).ty,
+            };
+            match self.terms.words_of(place).1 {
+                Some(name) => inverted::class_named(name),
+                None => inverted::default_class(ty.oid, |_| false),
+            }
+        };
+        self.keys().enumerate().map(class).collect()
     }
 
     /// The key columns with their expressions, where they are ones.

@@ -252,7 +252,10 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
         let options: Vec<String> = index
             .options
             .iter()
-            .map(|(name, value)| format!("{name}={}", quote_literal(value)))
+            .map(|(name, value)| match quote_ident(value) == *value {
+                true => format!("{name}={value}"),
+                false => format!("{name}={}", quote_literal(value)),
+            })
             .collect();
         text += &format!(" WITH ({})", options.join(", "));
     }

@@ -16,6 +16,7 @@ pub fn access_method(name: &str) -> Option<Oid> {
         "btree" => Some(builtin::BTREE_AM),
         "hash" => Some(builtin::HASH_AM),
         "gist" => Some(builtin::GIST_AM),
+        "gin" => Some(builtin::GIN_AM),
         _ => None,
     }
 }
@@ -28,10 +29,10 @@ pub fn tablespace(name: &str) -> Option<Oid> {
     }
 }
 
-/// An operator class or family of B-trees.
-pub fn of_btree(class: Oid, name: &str) -> Option<Oid> {
+/// An operator class or family of an access method.
+pub fn of_method(method: &str, class: Oid, name: &str) -> Option<Oid> {
     match class {
-        builtin::class::OPERATOR_CLASS => operator_class::class_named(name),
-        _ => operator_class::family_named(name),
+        builtin::class::OPERATOR_CLASS => operator_class::class_named(method, name),
+        _ => operator_class::family_named(method, name),
     }
 }

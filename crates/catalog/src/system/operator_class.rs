@@ -1,10 +1,12 @@
-//! How B-trees order types: `pg_opclass`, `pg_opfamily`, `pg_amop`, `pg_amproc`.
+//! How B-trees order types, and what inverted indexes find in them: `pg_opclass`, `pg_opfamily`,
+//! `pg_amop`, `pg_amproc`.
 
 use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
-use crate::{Catalog, builtin};
+use crate::{Catalog, IndexMethod, builtin};
 use throng_values::func::{FAMILIES, Operator, Strategy};
+use throng_values::inverted::{self, OperatorClass};
 
 /// A B-tree operator class.
 struct Class {
@@ -210,29 +212,71 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
 
-pub(super) fn class_named(name: &str) -> Option<Oid> {
-    let class = CLASSES.iter().find(|c| c.name == name);
-    class.map(|c| Oid(c.oid))
+/// Classes of inverted indexes that no extension has to bring.
+fn inverted_classes() -> impl Iterator<Item = &'static OperatorClass> {
+    let classes = inverted::CLASSES.iter().copied();
+    classes.filter(|class| class.extension.is_none())
 }
 
-pub(super) fn family_named(name: &str) -> Option<Oid> {
-    let family = FAMILY_NAMES.iter().find(|(_, known)| *known == name);
-    family.map(|(oid, _)| Oid(*oid))
+/// The access method of indexes of a kind.
+pub(super) fn access_method(method: IndexMethod) -> Oid {
+    match method {
+        IndexMethod::Btree => builtin::BTREE_AM,
+        IndexMethod::Hash => builtin::HASH_AM,
+        IndexMethod::Gist => builtin::GIST_AM,
+        IndexMethod::Gin => builtin::GIN_AM,
+    }
 }
 
-/// Whether the class of that name orders values of a type; none where there is no such class.
-pub fn accepts(name: &str, ty: Oid) -> Option<bool> {
+pub(super) fn class_named(method: &str, name: &str) -> Option<Oid> {
+    match method {
+        "btree" => {
+            let class = CLASSES.iter().find(|c| c.name == name);
+            class.map(|c| Oid(c.oid))
+        }
+        "gin" => {
+            let class = inverted_classes().find(|class| class.name == name);
+            class.map(|class| Oid(class.oid))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn family_named(method: &str, name: &str) -> Option<Oid> {
+    match method {
+        "btree" => {
+            let family = FAMILY_NAMES.iter().find(|(_, known)| *known == name);
+            family.map(|(oid, _)| Oid(*oid))
+        }
+        "gin" => {
+            let class = inverted_classes().find(|class| class.name == name);
+            class.map(|class| Oid(class.family))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the class of that name takes values of a type; none where there is no such class.
+pub fn accepts(method: IndexMethod, name: &str, ty: Oid) -> Option<bool> {
+    if method == IndexMethod::Gin {
+        return inverted::class_named(name).map(|class| class.accepts(ty));
+    }
     let class = CLASSES.iter().find(|c| c.name == name)?;
     Some(class.ty == ordered_as(ty))
 }
 
 /// Whether the class of that name is what an index on a column of that type has anyway.
-pub fn is_default(name: &str, ty: Oid) -> bool {
-    class_of(name, ty) == default_for(ty)
+pub fn is_default(method: IndexMethod, name: &str, ty: Oid) -> bool {
+    class_of(method, name, ty) == class_of(method, "", ty)
 }
 
 /// The class of a key column: the one that was named, or its type's.
-pub fn class_of(name: &str, ty: Oid) -> Oid {
+pub fn class_of(method: IndexMethod, name: &str, ty: Oid) -> Oid {
+    if method == IndexMethod::Gin {
+        let class = inverted::class_named(name);
+        let class = class.or_else(|| inverted::default_class(ty, |_| false));
+        return class.map_or(Oid::NONE, |class| Oid(class.oid));
+    }
     let class = CLASSES.iter().find(|c| c.name == name);
     class.map_or_else(|| default_for(ty), |c| Oid(c.oid))
 }
@@ -275,14 +319,48 @@ pub fn family_name(ty: Oid) -> &'static str {
     named.map_or("", |(_, name)| name)
 }
 
+/// The functions behind the classes of inverted indexes, as `pg_proc` lists them: oid, name, types
+/// of arguments and result. Nobody calls them: a class has its own.
+pub(super) fn support_functions() -> impl Iterator<Item = (u32, &'static str, Vec<Oid>, Oid)> {
+    let of_class = |class: &'static OperatorClass| {
+        let listed = move |&(number, oid, name): &(i16, u32, &'static str)| {
+            let (args, ret) = support_types(number, class.input);
+            (oid, name, args, ret)
+        };
+        class.support.iter().map(listed)
+    };
+    inverted_classes().flat_map(of_class)
+}
+
+/// What a support function takes and gives, by its number.
+fn support_types(number: i16, input: Oid) -> (Vec<Oid>, Oid) {
+    let any = oid::INTERNAL;
+    match number {
+        1 => (vec![oid::TEXT; 2], oid::INT4),
+        2 => (vec![input, any, any], any),
+        3 => (vec![input, any, oid::INT2, any, any, any, any], any),
+        4 => {
+            let args = vec![any, oid::INT2, input, oid::INT4, any, any, any, any];
+            (args, oid::BOOL)
+        }
+        5 => (vec![oid::TEXT, oid::TEXT, oid::INT2, any], oid::INT4),
+        _ => {
+            let args = vec![any, oid::INT2, input, oid::INT4, any, any, any];
+            (args, oid::CHAR)
+        }
+    }
+}
+
 /// Whether there is an operator class of that oid.
 pub fn is_class(oid: Oid) -> bool {
     CLASSES.iter().any(|class| class.oid == oid.0)
+        || inverted_classes().any(|class| class.oid == oid.0)
 }
 
 /// Whether there is an operator family of that oid.
 pub fn is_family(oid: Oid) -> bool {
     FAMILY_NAMES.iter().any(|(family, _)| *family == oid.0)
+        || inverted_classes().any(|class| class.family == oid.0)
 }
 
 pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
@@ -305,16 +383,32 @@ pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
             kept,
         ]
     });
-    classes.collect()
+    let inverted = inverted_classes().map(|class| {
+        row![
+            Oid(class.oid),
+            builtin::GIN_AM,
+            class.name,
+            builtin::PG_CATALOG,
+            builtin::SUPERUSER,
+            Oid(class.family),
+            class.input,
+            class.default,
+            class.key,
+        ]
+    });
+    classes.chain(inverted).collect()
 }
 
 pub(super) fn pg_opfamily(_: &Catalog, _: &dyn SystemState) -> Rows {
-    let families = FAMILY_NAMES.iter();
-    families
-        .map(|&(oid, name)| {
+    let ordered = FAMILY_NAMES.iter().copied();
+    let ordered = ordered.map(|(oid, name)| (oid, builtin::BTREE_AM, name));
+    let inverted = inverted_classes().map(|class| (class.family, builtin::GIN_AM, class.name));
+    ordered
+        .chain(inverted)
+        .map(|(oid, method, name)| {
             row![
                 Oid(oid),
-                builtin::BTREE_AM,
+                method,
                 name,
                 builtin::PG_CATALOG,
                 builtin::SUPERUSER
@@ -336,15 +430,33 @@ fn strategy_number(strategy: Strategy) -> i16 {
 /// Where the numbers of these rows begin; they have none that anybody could know.
 const FIRST_UNPINNED: u32 = 10_000;
 
+/// An operator of a family: the family, both types, the strategy's number, the operator.
+type FamilyOperator = (u32, Oid, Oid, i16, Oid);
+
+/// The operators that an inverted index finds rows for, with its access method.
+fn searched(class: &'static OperatorClass) -> impl Iterator<Item = (FamilyOperator, Oid)> {
+    class.strategies.iter().filter_map(|strategy| {
+        let (left, right) = (class.input, strategy.query);
+        let operator = throng_values::func::resolve_operator(strategy.operator, Some(left), right);
+        let operator = operator.ok()?.operator.oid;
+        let entry = (class.family, left, right, strategy.number, operator);
+        Some((entry, builtin::GIN_AM))
+    })
+}
+
 pub(super) fn pg_amop(_: &Catalog, _: &dyn SystemState) -> Rows {
     let entry = |o: &Operator| {
         let family = family_of(o.left)?;
-        Some((family, o.left, o.right, strategy_number(o.strategy?), o.oid))
+        let strategy = strategy_number(o.strategy?);
+        let entry = (family, o.left, o.right, strategy, o.oid);
+        Some((entry, builtin::BTREE_AM))
     };
     let operators = FAMILIES.iter().flat_map(|f| f.operators).filter_map(entry);
     operators
+        .chain(inverted_classes().flat_map(searched))
         .zip(FIRST_UNPINNED..)
-        .map(|((family, left, right, strategy, operator), number)| {
+        .map(|((entry, method), number)| {
+            let (family, left, right, strategy, operator) = entry;
             row![
                 Oid(number),
                 Oid(family),
@@ -353,7 +465,7 @@ pub(super) fn pg_amop(_: &Catalog, _: &dyn SystemState) -> Rows {
                 strategy,
                 Datum::Char(b's'),
                 operator,
-                builtin::BTREE_AM,
+                method,
                 Oid::NONE,
             ]
         })
@@ -361,10 +473,27 @@ pub(super) fn pg_amop(_: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 pub(super) fn pg_amproc(_: &Catalog, _: &dyn SystemState) -> Rows {
-    let comparisons = COMPARISONS.iter().zip(FIRST_UNPINNED..);
+    let comparisons = COMPARISONS.iter();
+    let comparisons = comparisons
+        .map(|&(family, left, right, function, _)| (family, left, right, 1i16, function));
+    let support = inverted_classes().flat_map(|class| {
+        let of = |&(number, function, _): &(i16, u32, &str)| {
+            (class.family, class.input, class.input, number, function)
+        };
+        class.support.iter().map(of)
+    });
     comparisons
-        .map(|(&(family, left, right, function, _), number)| {
-            row![Oid(number), Oid(family), left, right, 1i16, Oid(function)]
+        .chain(support)
+        .zip(FIRST_UNPINNED..)
+        .map(|((family, left, right, purpose, function), number)| {
+            row![
+                Oid(number),
+                Oid(family),
+                left,
+                right,
+                purpose,
+                Oid(function)
+            ]
         })
         .collect()
 }

@@ -214,7 +214,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         name: &index.name,
         schema: index.schema,
         owner: table.map_or(builtin::SUPERUSER, |t| t.owner),
-        access_method: super::named::access_method(index.terms.method.name()).unwrap_or(Oid::NONE),
+        access_method: operator_class::access_method(index.terms.method),
         file: match table.is_some_and(|t| t.is_partitioned()) {
             true => 0,
             false => index.file.0,
@@ -590,7 +590,9 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             .map(|(_, collation, ty, _)| collation_oid(collation, ty).into())
             .collect();
         let classes = columns()
-            .map(|(_, _, ty, class)| operator_class::class_of(class.unwrap_or(""), ty).into())
+            .map(|(_, _, ty, class)| {
+                operator_class::class_of(index.terms.method, class.unwrap_or(""), ty).into()
+            })
             .collect();
         let options = columns()
             .map(|(key, ..)| (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into())

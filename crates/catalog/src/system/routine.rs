@@ -220,6 +220,7 @@ fn unnamed() -> Vec<Procedure> {
             oid::INTERNAL,
         ),
         ((330, "bthandler"), vec![oid::INTERNAL], oid::INTERNAL),
+        ((333, "ginhandler"), vec![oid::INTERNAL], oid::INTERNAL),
     ];
     let [call, inline, validator] = extension::HANDLERS;
     let handlers = [
@@ -256,6 +257,10 @@ fn unnamed() -> Vec<Procedure> {
             .map(|&(_, left, right, function, name)| {
                 Procedure::plain(Oid(function), name, vec![left, right], oid::INT4)
             }),
+    );
+    all.extend(
+        operator_class::support_functions()
+            .map(|(oid, name, args, ret)| Procedure::plain(Oid(oid), name, args, ret)),
     );
     all
 }
@@ -525,5 +530,6 @@ pub(super) fn pg_am(_: &Catalog, _: &dyn SystemState) -> Rows {
         row![builtin::BTREE_AM, "btree", Oid(330), Datum::Char(b'i')],
         row![builtin::HASH_AM, "hash", Oid(331), Datum::Char(b'i')],
         row![builtin::GIST_AM, "gist", Oid(332), Datum::Char(b'i')],
+        row![builtin::GIN_AM, "gin", Oid(333), Datum::Char(b'i')],
     ]
 }

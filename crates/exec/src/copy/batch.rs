@@ -10,6 +10,7 @@ use throng_buffer::{AccessStrategy, Ring, retry};
 use throng_types::key::{self, KeyOrder};
 use throng_types::row::encode_row;
 use throng_types::{Datum, Error, Result, Tid};
+use throng_values::inverted;
 
 use crate::large;
 use crate::run::Row;
@@ -69,6 +70,19 @@ struct Key {
 impl Keys {
     /// `computed`: the values of the index's expressions.
     fn add(&mut self, index: &Index, row: usize, values: &[Datum], computed: &[Datum]) {
+        if let Some(classes) = &index.inverted {
+            let mut found = inverted::Keys::default();
+            match index.inverted_keys(classes, values, computed, &mut found) {
+                Ok(()) => found
+                    .sorted()
+                    .into_iter()
+                    .for_each(|key| self.push(key, row)),
+                Err(error) => {
+                    self.refused.get_or_insert((row, error));
+                }
+            }
+            return;
+        }
         let start = self.bytes.len();
         match index.append_key(values, computed, &mut self.bytes) {
             Ok(any_null) => self.entries.push(Key {
@@ -82,6 +96,16 @@ impl Keys {
                 self.refused.get_or_insert((row, error));
             }
         }
+    }
+
+    fn push(&mut self, key: &[u8], row: usize) {
+        self.entries.push(Key {
+            start: self.bytes.len(),
+            length: key.len(),
+            row,
+            unique: false,
+        });
+        self.bytes.extend_from_slice(key);
     }
 
     fn of(&self, key: &Key) -> &[u8] {
@@ -229,6 +253,9 @@ impl Batch {
             row.clear();
         }
         self.bytes.shrink_to(2 * MOST_BYTES);
+        for keys in &mut self.keys {
+            keys.bytes.shrink_to(2 * MOST_BYTES);
+        }
         Ok(count as u64)
     }
 

@@ -18,7 +18,7 @@ use super::lock::LockRowsOp;
 use super::part::PartOp;
 use super::recursive::{RecursiveUnionOp, WorkTableScanOp};
 use super::routine::{RoutineScanOp, RowsFromOp};
-use super::scan::{SeqScanOp, VirtualScanOp, index_scan};
+use super::scan::{CombinedScanOp, SeqScanOp, VirtualScanOp, index_scan};
 use super::setop::SetOperation;
 use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
@@ -27,7 +27,7 @@ use super::{BoxOperator, Operator, Row, Step, empty, spare};
 use crate::analytics::JobCounts;
 use crate::analytics::Pool;
 use crate::spill::RowList;
-use crate::table::{Index, Table};
+use crate::table::Table;
 
 /// A statement under way: its plan, its operators and what they keep.
 ///
@@ -380,11 +380,8 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             let table = Table::of(&scan.table, cx.env.store, &cx.eval)?;
             Box::new(SeqScanOp::new(scan, table))
         }
-        Node::IndexScan(scan) => {
-            let table = Table::of(&scan.table, cx.env.store, &cx.eval)?;
-            let index = Index::of(&scan.index, &scan.table, cx.env.store);
-            index_scan(scan, table, index)
-        }
+        Node::IndexScan(scan) => index_scan(scan, cx)?,
+        Node::BitmapScan(scan) => Box::new(CombinedScanOp::new(scan, cx)?),
         Node::VirtualScan {
             table,
             columns,

@@ -1,6 +1,8 @@
 //! Scans: of a heap in block order, of a system catalog; and what makes rows of stored ones.
 
+mod bitmap;
 mod index;
+mod tid_set;
 
 use std::rc::Rc;
 
@@ -20,6 +22,7 @@ use super::{Cx, Operator, Row, Step, empty, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
 
+pub use bitmap::CombinedScanOp;
 pub use index::index_scan;
 
 /// Turns stored rows into a scan's output rows: first what the filter reads, the rest only of the

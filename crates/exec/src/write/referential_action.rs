@@ -467,8 +467,9 @@ impl<'t> Matching<'t> {
     fn new(target: &'t Target, fk: &ForeignKey, key: &[Datum]) -> Matching<'t> {
         let columns = places(&fk.columns);
         let equal = columns.len() - usize::from(fk.period);
-        // Not by one that may lack a row.
-        let whole = |index: &&Rc<Index>| index.def.terms.predicate.is_none();
+        // Not by one that may lack a row, or has many entries of one.
+        let whole =
+            |index: &&Rc<Index>| index.def.terms.predicate.is_none() && index.inverted.is_none();
         let by_index = target.indexes.iter().filter(whole).find_map(|index| {
             let lead = index.columns.get(..equal)?;
             if equal == 0 || !columns[..equal].iter().all(|c| lead.contains(c)) {

@@ -11,6 +11,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Tid};
 use throng_values::acl::right;
 use throng_values::func::EvalContext;
+use throng_values::inverted::Keys;
 use throng_values::io::output_text;
 
 use super::deferred::Due;
@@ -294,6 +295,12 @@ pub async fn enter_unless(
         let Some(computed) = target.computed(number, row, cx).await? else {
             continue;
         };
+        if let Some(classes) = &index.inverted {
+            let mut keys = Keys::default();
+            index.inverted_keys(classes, row, &computed, &mut keys)?;
+            enter_keys(target, index, &keys, tid, cx).await?;
+            continue;
+        }
         key.clear();
         let any_null = index.append_key(row, &computed, &mut key)?;
         if !index.def.terms.exclusion.is_empty() {
@@ -324,6 +331,39 @@ pub async fn enter_unless(
         }
     }
     Ok(true)
+}
+
+/// Makes a row's entries in an inverted index.
+async fn enter_keys(
+    target: &Target,
+    index: &Index,
+    keys: &Keys,
+    tid: Tid,
+    cx: &Context<'_>,
+) -> Result<()> {
+    /// Runs of entries after which others have their turn.
+    const TURN: usize = 200;
+    let keys = keys.sorted().into_iter();
+    let entries: Vec<(&[u8], Tid)> = keys.map(|key| (key, tid)).collect();
+    let mut left = &entries[..];
+    for step in 1.. {
+        if left.is_empty() {
+            break;
+        }
+        match enter_run(target, index, left, false, cx).await? {
+            Run::Added(count) => left = &left[count..],
+            Run::Duplicate(_) | Run::Busy(_) => {
+                return Err(Error::internal(
+                    "an entry that need not be unique is refused",
+                ));
+            }
+        }
+        if step % TURN == 0 {
+            crate::turns::next_turn().await;
+            cx.env.cancel.check()?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes an entry whether or not the key is there already; if it may be, that is checked later.

@@ -56,9 +56,11 @@ fn set_up(client: &mut Client) {
         .run("create table account (id bigint primary key, balance bigint not null, filler text)");
     client.run(
         "create table transfer (id bigint primary key, source bigint not null references account, \
-         target bigint not null references account, amount bigint not null, note text)",
+         target bigint not null references account, amount bigint not null, note text, \
+         both_sides bigint[])",
     );
     client.run("create index on transfer (source)");
+    client.run("create index on transfer using gin (both_sides)");
     client.run(&format!(
         "insert into account select i, {OPENING_BALANCE}, repeat('x', 200) from generate_series(1, {ACCOUNTS}) i"
     ));
@@ -89,7 +91,8 @@ fn transfers(address: &Address, ids: &AtomicUsize, told: &Acknowledged) -> std::
             statements.pop();
         }
         statements.push(format!(
-            "insert into transfer values ({id}, {source}, {target}, {amount}, repeat('n', {length}))"
+            "insert into transfer values ({id}, {source}, {target}, {amount}, repeat('n', {length}), \
+             array[{source}, {target}])"
         ));
         if id % 3 == 0 {
             statements.push("savepoint undone".to_owned());
@@ -236,6 +239,12 @@ fn inspect(client: &mut Client, told: &Acknowledged) {
         there.len().to_string(),
         "index and table differ"
     );
+    let inverted = client.run(
+        "select count(*) from generate_series(1::bigint, 9) a where \
+         (select count(*) from transfer where both_sides @> array[a]) \
+         <> (select count(*) from transfer t where t.source = a or t.target = a)",
+    );
+    assert_eq!(inverted.value(), "0", "inverted index and table differ");
     let notes = client.run("select count(*) from transfer where length(note) not in (20, 20000)");
     assert_eq!(notes.value(), "0", "long values are damaged");
 

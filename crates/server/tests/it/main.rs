@@ -10,6 +10,7 @@ mod descriptors;
 mod domains;
 mod extensions;
 mod growth;
+mod inverted;
 mod isolation;
 mod logins;
 mod long_values;

@@ -37,6 +37,8 @@ pub struct IndexKey {
 pub struct IndexColumn {
     pub key: IndexKey,
     pub descending: bool,
+    /// ASC or DESC was written.
+    pub ordered: bool,
     pub nulls_first: Option<bool>,
     pub pos: Pos,
 }
@@ -155,13 +157,12 @@ impl Parser<'_> {
         let pos = self.pos();
         let key = self.index_key()?;
         let descending = self.word("desc");
-        if !descending {
-            self.word("asc");
-        }
+        let ordered = descending || self.word("asc");
         let nulls_first = self.nulls_order()?;
         Ok(IndexColumn {
             key,
             descending,
+            ordered,
             nulls_first,
             pos,
         })

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   row        {3,1,1}        ──extract_value──►  keys 1, 3
-//!   condition  col @> {1,3}   ──extract_query──►  All [Key 1, Key 3]     rows that have all of them
-//!              col && {1,3}                       Any [Key 1, Key 3]     rows that have one of them
+//!   condition  col @> {1,3}   ──extract_query──►  All [Key 1, Key 3]    rows with all
+//!              col && {1,3}                       Any [Key 1, Key 3]    rows with one
 //!              col <@ {1,3}                       Any [Key 1, Key 3, EMPTY]
 //!              col @> {}                          Everything
 //! ```
@@ -175,6 +175,13 @@ impl Keys {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+    }
+
+    /// Bytes of the longest one.
+    pub fn longest(&self) -> usize {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let lengths = starts.zip(&self.ends).map(|(start, end)| end - start);
+        lengths.max().unwrap_or(0)
     }
 
     /// The keys in order, each once.

@@ -333,8 +333,10 @@ inert! {
         "min_dynamic_shared_memory" int(0, MAX, Unit::Megabytes), "0", Postmaster; "Resource Usage / Memory", "Amount of dynamic shared memory reserved at startup."
         "shared_memory_type" Kind::Enum(&["sysv", "mmap"]), "mmap", Postmaster; "Resource Usage / Memory", "Selects the shared memory implementation used for the main shared memory region."
     }
-    free "there are no such indexes" {
+    free "searches of GIN indexes find all there is" {
         "gin_fuzzy_search_limit" int(0, MAX, Unit::None), "0", User; "Client Connection Defaults / Other Defaults", "Sets the maximum allowed result for exact search by GIN."
+    }
+    free "GIN indexes have no pending list" {
         "gin_pending_list_limit" int(64, MAX, KB), "4096", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum size of the pending list for GIN index."
     }
     free "the lock table grows as it must" {

@@ -291,6 +291,7 @@ impl Binder<'_> {
             match action {
                 AlterAction::SetOptions(given) => {
                     options::check(given, options::of_index(index.terms.method))?;
+                    self.tell_inert_options(given);
                     set_options(&mut options, given);
                 }
                 AlterAction::ResetOptions(names) => {

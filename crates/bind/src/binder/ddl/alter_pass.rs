@@ -13,9 +13,10 @@ use throng_types::{Error, Oid, Result};
 
 use crate::binder::Binder;
 use crate::binder::ddl::alter::no_constraint;
+use crate::binder::ddl::index_order::check_indexable;
 use crate::binder::ddl::table::no_position;
 use crate::command::{AlterTable, NewConstraint, NewConstraintKind};
-use throng_catalog::{ConstraintKind, TableDef};
+use throng_catalog::{ConstraintKind, IndexDef, TableDef};
 use throng_syntax::parse::ast::{AlterAction, TableConstraintKind as T};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,6 +141,16 @@ impl<'a> Retyped<'a> {
             .collect();
         for check in checks {
             binder.stored_check(&now, check).map_err(no_position)?;
+        }
+        let kept = |i: &&Arc<IndexDef>| !i.constraint.is_some_and(is_dropped);
+        for index in binder.catalog().indexes_of(now.oid).iter().filter(kept) {
+            for (place, key) in index.columns.iter().enumerate() {
+                if columns.contains(&key.attnum) && !now.column(key.attnum).dropped {
+                    let class = index.terms.words_of(place).1;
+                    let ty = now.column(key.attnum).ty.oid;
+                    check_indexable(index.terms.method, class, ty)?;
+                }
+            }
         }
         let indexes = binder.catalog().indexes_of(now.oid).iter().cloned();
         let indexes: Vec<_> = indexes

@@ -45,9 +45,9 @@ impl Binder<'_> {
                     _ => (class::OPERATOR_FAMILY, "operator family"),
                 };
                 let found = may_be_built_in(name)
-                    .then(|| named::of_btree(class, name.last()))
+                    .then(|| named::of_method(method, class, name.last()))
                     .flatten();
-                match found.filter(|_| method == "btree") {
+                match found {
                     Some(oid) => {
                         let called = format!("{method}.{}", name.last());
                         self.must_own(builtin::SUPERUSER, noun, &called)?;

@@ -87,6 +87,7 @@ impl Binder<'_> {
         let asked = IndexShape {
             unique: false,
             include: !ast.include.is_empty(),
+            exclusion: true,
             columns: &columns,
         };
         asked.fits(method)?;

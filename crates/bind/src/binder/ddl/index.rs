@@ -8,6 +8,7 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType};
 
+use crate::binder::ddl::index_order::check_indexable;
 use crate::binder::ddl::table::no_position;
 use crate::binder::ddl::view::{STORED_PATH, stored_context};
 use crate::binder::dml::generated::{is_mutable, kept_text};
@@ -176,6 +177,7 @@ impl Binder<'_> {
             return Err(Error::new(state::TOO_MANY_COLUMNS, message));
         }
         options::check(&ast.options, options::of_index(terms.method))?;
+        self.tell_inert_options(&ast.options);
         Ok(Ddl::CreateIndex(CreateIndex {
             name: ast.name.clone(),
             table: table.oid,
@@ -203,6 +205,8 @@ impl Binder<'_> {
             attnum => table.column(attnum).ty.oid,
         };
         self.key_words(&column.key, ty, table, attnum, terms)?;
+        let class = terms.words.last().and_then(|words| words.class.as_deref());
+        check_indexable(terms.method, class, ty)?;
         let key = IndexColumn {
             attnum,
             descending: column.descending,
@@ -238,7 +242,6 @@ impl Binder<'_> {
         {
             let attnum = index_column(table, name)?;
             must_be_stored(table, attnum)?;
-            check_indexable(table.column(attnum).ty)?;
             return Ok(attnum);
         }
         let rel = self.new_rel();
@@ -247,11 +250,9 @@ impl Binder<'_> {
             && let Ok(attnum) = u16::try_from(var.column)
         {
             must_be_stored(table, attnum)?;
-            check_indexable(var.ty)?;
             return Ok(attnum);
         }
         self.must_be_steady(&bound, key, table, "expression")?;
-        check_indexable(bound.ty())?;
         let name = match self.label_of(key) {
             unnamed if unnamed == "?column?" => "expr".to_owned(),
             named => named,
@@ -280,10 +281,13 @@ impl Binder<'_> {
         let mut stored = Binder::defining(&ctx);
         let rel = stored.new_rel();
         let mut terms = index.terms.clone();
-        for expr in &mut terms.exprs {
+        let keys = index.keys().enumerate();
+        let places = keys.filter(|(_, (_, expr))| expr.is_some());
+        let places = places.map(|(place, _)| index.terms.words_of(place).1);
+        for (expr, class) in terms.exprs.iter_mut().zip(places) {
             let ast = throng_syntax::parse::parse_expr(&expr.text)?;
             let bound = stored.term(&ast, table, rel, KEY).map_err(no_position)?;
-            check_indexable(bound.ty())?;
+            check_indexable(index.terms.method, class, bound.type_oid())?;
             expr.text = stored.term_text(&ast, table, rel, KEY)?;
             expr.ty = bound.ty();
         }
@@ -495,18 +499,4 @@ fn must_be_stored(table: &TableDef, attnum: u16) -> Result<()> {
             Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
         }
     }
-}
-
-/// 42704 for a type without a B-tree order.
-fn check_indexable(ty: SqlType) -> Result<()> {
-    let ty = ty.oid;
-    if throng_values::func::compare::is_ordered(ty) {
-        return Ok(());
-    }
-    let message = format!(
-        "data type {} has no default operator class for access method \"btree\"",
-        throng_types::sqltype::type_name(ty)
-    );
-    Err(Error::new(state::UNDEFINED_OBJECT, message)
-        .hint("You must specify an operator class for the index or define a default operator class for the data type."))
 }

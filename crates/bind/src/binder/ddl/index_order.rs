@@ -1,7 +1,8 @@
 //! What CREATE INDEX says of its access method and of its keys' order: collations and operator
 //! classes, which are kept where they are not what goes without saying.
 //!
-//! A hash index is a B-tree over its one column that is asked for equal keys alone.
+//! A hash index is a B-tree over its one column that is asked for equal keys alone, a GIN index one
+//! over the keys that its operator classes find in values.
 
 use throng_types::error::state;
 use throng_types::sqltype::{has_collation, type_name};
@@ -11,6 +12,7 @@ use crate::binder::Binder;
 use throng_catalog::system::operator_class;
 use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
 use throng_syntax::parse::ast;
+use throng_values::inverted;
 
 impl Binder<'_> {
     /// The access method of that name, where it can do what is asked of it.
@@ -19,6 +21,7 @@ impl Binder<'_> {
         let asked = IndexShape {
             unique: ast.unique,
             include: !ast.include.is_empty(),
+            exclusion: false,
             columns: &ast.columns,
         };
         asked.fits(method)?;
@@ -37,7 +40,8 @@ impl Binder<'_> {
             "btree" => Ok(IndexMethod::Btree),
             "hash" => Ok(IndexMethod::Hash),
             "gist" => Ok(IndexMethod::Gist),
-            "gin" | "brin" | "spgist" | "rtree" | "hnsw" | "ivfflat" => {
+            "gin" => Ok(IndexMethod::Gin),
+            "brin" | "spgist" | "rtree" | "hnsw" | "ivfflat" => {
                 let what = format!("access method \"{name}\"");
                 Err(Error::unsupported(what).position(pos + 1))
             }
@@ -91,7 +95,9 @@ impl Binder<'_> {
         if class.schema().is_some_and(|s| s != "pg_catalog") {
             return Err(missing());
         }
-        match operator_class::accepts(name, ty) {
+        let is_there = method != IndexMethod::Gin
+            || inverted::class_named(name).is_some_and(|class| class.extension.is_none());
+        match operator_class::accepts(method, name, ty).filter(|_| is_there) {
             None => Err(missing()),
             Some(false) => {
                 let message = format!(
@@ -100,7 +106,7 @@ impl Binder<'_> {
                 );
                 Err(Error::new(state::DATATYPE_MISMATCH, message))
             }
-            Some(true) if operator_class::is_default(name, ty) => Ok(None),
+            Some(true) if operator_class::is_default(method, name, ty) => Ok(None),
             Some(true) => Ok(Some(name.to_owned())),
         }
     }
@@ -110,6 +116,7 @@ impl Binder<'_> {
 pub(in crate::binder) struct IndexShape<'a> {
     pub unique: bool,
     pub include: bool,
+    pub exclusion: bool,
     pub columns: &'a [ast::IndexColumn],
 }
 
@@ -127,19 +134,61 @@ impl IndexShape<'_> {
         if self.unique {
             return refused("unique indexes");
         }
-        let hash = method == IndexMethod::Hash;
-        if self.include && hash {
+        let (hash, gin) = (method == IndexMethod::Hash, method == IndexMethod::Gin);
+        if self.include && (hash || gin) {
             return refused("included columns");
         }
         if self.columns.len() > 1 && hash {
             return refused("multicolumn indexes");
         }
-        if self.columns.iter().any(|c| c.descending) {
+        if self.exclusion && gin {
+            return refused("exclusion constraints");
+        }
+        if self.columns.iter().any(|c| c.ordered) {
             return refused("ASC/DESC options");
         }
         if self.columns.iter().any(|c| c.nulls_first.is_some()) {
             return refused("NULLS FIRST/LAST options");
         }
         Ok(())
+    }
+}
+
+/// Whether an index of a method may have a key of a type, by the class that was named or its own.
+///
+/// # Errors
+/// 42704 for a type without a class, 42883 for an array whose elements have no order.
+pub(in crate::binder) fn check_indexable(
+    method: IndexMethod,
+    class: Option<&str>,
+    ty: Oid,
+) -> Result<()> {
+    let has_order = throng_values::func::compare::is_ordered;
+    let has_class = match method {
+        IndexMethod::Gin => match class {
+            Some(class) => inverted::class_named(class),
+            None => inverted::default_class(ty, |_| false),
+        }
+        .is_some_and(|class| class.accepts(ty)),
+        IndexMethod::Btree | IndexMethod::Hash | IndexMethod::Gist => has_order(ty),
+    };
+    if !has_class {
+        let message = format!(
+            "data type {} has no default operator class for access method \"{}\"",
+            type_name(ty),
+            method.name()
+        );
+        return Err(Error::new(state::UNDEFINED_OBJECT, message)
+            .hint("You must specify an operator class for the index or define a default operator class for the data type."));
+    }
+    match throng_types::sqltype::element_of(ty) {
+        Some(element) if method == IndexMethod::Gin && !has_order(element) => {
+            let message = format!(
+                "could not identify a comparison function for type {}",
+                type_name(element)
+            );
+            Err(Error::new(state::UNDEFINED_FUNCTION, message))
+        }
+        _ => Ok(()),
     }
 }

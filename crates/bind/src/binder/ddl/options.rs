@@ -114,9 +114,14 @@ pub(in crate::binder) fn of_index(method: IndexMethod) -> &'static [Known] {
         ("fillfactor", Kind::Int(10, 100), false),
         ("deduplicate_items", Kind::Bool, false),
     ];
+    const GIN: &[Known] = &[
+        ("fastupdate", Kind::Bool, false),
+        ("gin_pending_list_limit", Kind::Int(64, MAX), false),
+    ];
     match method {
         IndexMethod::Btree => ALL,
         IndexMethod::Hash | IndexMethod::Gist => &ALL[..1],
+        IndexMethod::Gin => GIN,
     }
 }
 
@@ -194,6 +199,23 @@ fn check_one(name: &str, value: &str, kind: Kind) -> Result<()> {
 }
 
 impl Binder<'_> {
+    /// Says which of an index's parameters have no effect: entries of a GIN index are made at once,
+    /// as with `fastupdate` off.
+    pub(in crate::binder) fn tell_inert_options(&mut self, list: &[(String, String)]) {
+        for (name, value) in list {
+            let is_inert = match name.as_str() {
+                "fastupdate" => parse_bool(value) == Some(true),
+                "gin_pending_list_limit" => true,
+                _ => false,
+            };
+            if is_inert {
+                let message = format!("storage parameter \"{name}\" has no effect");
+                let notice = Error::new(state::SUCCESSFUL_COMPLETION, message);
+                self.notice(notice.detail("GIN indexes have no pending list."));
+            }
+        }
+    }
+
     /// A column about whose statistics something is said.
     pub(in crate::binder) fn column_to_analyze(&self, table: &TableDef, name: &str) -> Result<u16> {
         const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];

@@ -10,7 +10,7 @@ use crate::binder::expr::call::ResolvedCall;
 use crate::command::Ddl;
 use crate::tree::expr::Expr;
 use throng_catalog::system::operator_class;
-use throng_catalog::{RangeDef, TypeDef, builtin};
+use throng_catalog::{IndexMethod, RangeDef, TypeDef, builtin};
 use throng_syntax::parse::ast::{self, Pos};
 use throng_values::func::range::{MADE_MULTIRANGE, MADE_RANGE};
 use throng_values::func::{Callee, CastContext, can_coerce, functions_named, resolve_operator};
@@ -234,8 +234,12 @@ fn constructor(
 
 /// The B-tree operator class of that name for a type.
 fn range_class(name: &ast::Name, subtype: Oid) -> Result<Oid> {
-    match operator_class::accepts(name.last(), subtype) {
-        Some(true) => Ok(operator_class::class_of(name.last(), subtype)),
+    match operator_class::accepts(IndexMethod::Btree, name.last(), subtype) {
+        Some(true) => Ok(operator_class::class_of(
+            IndexMethod::Btree,
+            name.last(),
+            subtype,
+        )),
         Some(false) => {
             let message = format!(
                 "operator class \"{name}\" does not accept data type {}",

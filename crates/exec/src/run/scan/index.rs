@@ -8,18 +8,20 @@ use throng_access::{Fetched, TupleBatch};
 use throng_plan::{IndexScan, KeyBounds, KeyMatch, KeySpan, SkippedKey};
 use throng_types::key::{self, KeyOrder};
 use throng_types::page::PAGE_SIZE;
-use throng_types::{Datum, Error, Oid, Tid, oid};
+use throng_types::{Datum, Error, Oid, Result, Tid, oid};
 
 use super::{Cx, Decoder, Found, Index, OnlyVersion, Operator, Row, Step, Table, eval, follow};
 use crate::run::BoxOperator;
 use crate::run::dead_rows::DeadRows;
 
 /// The operator of a scan.
-pub fn index_scan(plan: &'static IndexScan, table: Rc<Table>, index: Rc<Index>) -> BoxOperator {
-    match plan.in_order || plan.is_single {
+pub fn index_scan(plan: &'static IndexScan, cx: &Cx) -> Result<BoxOperator> {
+    let table = Table::of(&plan.table, cx.env.store, &cx.eval)?;
+    let index = Index::of(&plan.index, &plan.table, cx.env.store);
+    Ok(match plan.in_order || plan.is_single {
         true => Box::new(IndexScanOp::new(plan, table, index)),
         false => Box::new(BitmapScanOp::new(plan, table, index)),
-    }
+    })
 }
 
 /// Rows by index.
@@ -146,31 +148,11 @@ impl IndexScanOp {
 
     /// The ranges of keys that satisfy the conditions, the first to read last.
     fn key_ranges(&self, cx: &mut Cx) -> Step<Vec<KeyRange>> {
-        let mut ranges = Vec::new();
-        for span in &self.plan.spans {
-            self.ranges_of(span, cx, &mut ranges)?;
-        }
-        if self.plan.spans.len() > 1 {
-            ranges = KeyRange::union(ranges);
-        }
+        let mut ranges = key_ranges(&self.plan.spans, &self.index, cx)?;
         if !self.plan.reverse {
             ranges.reverse();
         }
         Ok(ranges)
-    }
-
-    fn ranges_of(
-        &self,
-        span: &'static KeySpan,
-        cx: &mut Cx,
-        ranges: &mut Vec<KeyRange>,
-    ) -> Step<()> {
-        let orders = &self.index.orders;
-        let prefixes = key_prefixes(&span.prefix, orders, cx)?;
-        if let Some(ends) = KeyEnds::of(&span.bounds, orders, span.prefix.len(), cx)? {
-            ranges.extend(prefixes.iter().map(|prefix| ends.after(prefix)));
-        }
-        Ok(())
     }
 
     /// Fills `tids` with the next entries; false at the end.
@@ -224,6 +206,22 @@ impl IndexScanOp {
             return Ok(false);
         }
         Ok(true)
+    }
+}
+
+/// The ranges of keys that spans say, in order.
+pub fn key_ranges(spans: &'static [KeySpan], index: &Index, cx: &mut Cx) -> Step<Vec<KeyRange>> {
+    let mut ranges = Vec::new();
+    let orders = &index.orders;
+    for span in spans {
+        let prefixes = key_prefixes(&span.prefix, orders, cx)?;
+        if let Some(ends) = KeyEnds::of(&span.bounds, orders, span.prefix.len(), cx)? {
+            ranges.extend(prefixes.iter().map(|prefix| ends.after(prefix)));
+        }
+    }
+    match spans.len() {
+        1 => Ok(ranges),
+        _ => Ok(KeyRange::union(ranges)),
     }
 }
 

@@ -47,9 +47,13 @@ pub fn set_up(client: &mut Client) {
     }
     client.run("create table issued (id serial primary key, note text)");
     client.run("create table counter (k int primary key, n bigint not null)");
-    client.run("create table document (id int primary key, version int not null, body text)");
+    client.run(
+        "create table document (id int primary key, version int not null, body text, marks jsonb)",
+    );
+    client.run("create index on document using gin (marks)");
     client.run(&format!(
-        "insert into document select i, 0, repeat(md5('0'), {LENGTH}) from generate_series(0, {}) i",
+        "insert into document select i, 0, repeat(md5('0'), {LENGTH}), '{{\"of\": [0]}}' \
+         from generate_series(0, {}) i",
         DOCUMENTS - 1
     ));
 }
@@ -120,7 +124,8 @@ pub fn documents(address: &Address, told: &Told, ids: &AtomicUsize) -> io::Resul
         let id = ids.fetch_add(1, Ordering::Relaxed);
         let at = id % DOCUMENTS;
         let replace = format!(
-            "update document set version = {id}, body = repeat(md5('{id}'), {LENGTH}) where id = {at}"
+            "update document set version = {id}, body = repeat(md5('{id}'), {LENGTH}), \
+             marks = '{{\"of\": [{id}]}}' where id = {at}"
         );
         if ask(&mut client, &replace)?.is_none() {
             return Ok(());
@@ -194,6 +199,12 @@ pub fn inspect(client: &mut Client, told: &Told) {
     let torn =
         format!("select id from document where body <> repeat(md5(version::text), {LENGTH})");
     assert!(client.run(&torn).rows().is_empty(), "documents are torn");
+    client.run("set enable_seqscan = off");
+    let marked = "select count(*) from document d where not exists \
+                  (select from document m where m.id = d.id \
+                   and m.marks @> jsonb_build_object('of', jsonb_build_array(d.version)))";
+    assert_eq!(number(&client.run(marked)), 0, "documents without entries");
+    client.run("reset enable_seqscan");
     for (id, version) in told.documents.iter().enumerate() {
         let there = client.run(&format!("select version from document where id = {id}"));
         let acknowledged = version.load(Ordering::Relaxed) as i64;

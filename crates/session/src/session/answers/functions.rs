@@ -159,10 +159,10 @@ impl SessionHost<'_> {
             "pg_indexam_has_property" => {
                 super::index_property::method_property(object(&args[0]), text(&args[1]))
             }
+            "gin_clean_pending_list" => self.pages_cleaned(object(&args[0]))?,
             "pg_index_has_property" => self.index_property(object(&args[0]), None, text(&args[1])),
             "pg_index_column_has_property" => {
-                let column = int(&args[1]) as i32;
-                self.index_property(object(&args[0]), Some(column), text(&args[2]))
+                self.index_property(object(&args[0]), Some(int(&args[1]) as i32), text(&args[2]))
             }
             "row_security_active" => self.row_security_active(&args[0])?.into(),
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,

@@ -78,11 +78,12 @@ const UNNAMED: &[(u32, &str)] = &[
     (3764, "text search template"),
 ];
 
-pub(in crate::session) const ACCESS_METHODS: [(Oid, &str); 4] = [
+pub(in crate::session) const ACCESS_METHODS: [(Oid, &str); 5] = [
     (builtin::HEAP_AM, "heap"),
     (builtin::BTREE_AM, "btree"),
     (builtin::HASH_AM, "hash"),
     (builtin::GIST_AM, "gist"),
+    (builtin::GIN_AM, "gin"),
 ];
 pub(in crate::session) const TABLESPACES: [(Oid, &str); 2] = [
     (builtin::DEFAULT_TABLESPACE, "pg_default"),

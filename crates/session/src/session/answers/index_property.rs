@@ -92,8 +92,32 @@ impl SessionHost<'_> {
             "clusterable" => own
                 .is_none_or(|index| index.terms.method == IndexMethod::Btree)
                 .into(),
-            "index_scan" | "bitmap_scan" | "backward_scan" => true.into(),
+            "bitmap_scan" => true.into(),
+            "index_scan" | "backward_scan" => own
+                .is_none_or(|index| index.terms.method != IndexMethod::Gin)
+                .into(),
             _ => Datum::Null,
+        }
+    }
+
+    /// The pages by which a GIN index's pending list became shorter: it has none.
+    pub(in crate::session) fn pages_cleaned(&self, index: Oid) -> Result<Datum> {
+        let wrong = |code, message| Err(Error::new(code, message));
+        let Some(relation) = self.catalog.relation(index) else {
+            let message = format!("could not open relation with OID {index}");
+            return wrong(state::INTERNAL_ERROR, message);
+        };
+        let name = relation.name();
+        match self.catalog.index(index).map(|index| index.terms.method) {
+            Some(IndexMethod::Gin) => Ok(0i64.into()),
+            Some(_) => wrong(
+                state::WRONG_OBJECT_TYPE,
+                format!("\"{name}\" is not a GIN index"),
+            ),
+            None => wrong(
+                state::WRONG_OBJECT_TYPE,
+                format!("\"{name}\" is not an index"),
+            ),
         }
     }
 
@@ -176,13 +200,15 @@ fn grants(catalog: &Catalog, of: Oid, object: Oid, column: u16) -> Datum {
 pub(in crate::session) fn method_property(method: Oid, property: &str) -> Datum {
     let is_tree = method == builtin::BTREE_AM;
     let is_gist = method == builtin::GIST_AM;
-    if !is_tree && !is_gist && method != builtin::HASH_AM {
+    let is_inverted = method == builtin::GIN_AM;
+    if !is_tree && !is_gist && !is_inverted && method != builtin::HASH_AM {
         return Datum::Null;
     }
     match property.to_ascii_lowercase().as_str() {
         "can_order" | "can_unique" => is_tree.into(),
-        "can_multi_col" | "can_include" => (is_tree || is_gist).into(),
-        "can_exclude" => true.into(),
+        "can_include" => (is_tree || is_gist).into(),
+        "can_multi_col" => (is_tree || is_gist || is_inverted).into(),
+        "can_exclude" => (!is_inverted).into(),
         _ => Datum::Null,
     }
 }

@@ -23,12 +23,13 @@ use throng_txn::{LockMode, LockTag, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, FileId, Oid, Result};
 use throng_values::func::EvalContext;
+use throng_values::inverted;
 use throng_values::io::output_text;
 use throng_values::settings::Id;
 
 use crate::engine::Engine;
 use crate::session::Session;
-use crate::session::definition::keys::Keys;
+use crate::session::definition::fill_index::Filling;
 use crate::session::definition::locks::{
     name_lock, relation_name, relations_changed, row_locks, strength, tables_of, type_lock,
     types_of,
@@ -482,7 +483,8 @@ impl Session {
         let snapshot = txn.latest_snapshot();
         let env = self.env(catalog, &host, &snapshot, &[]);
         let terms = Terms::of(def, table_def, env)?;
-        let mut keys = Keys::default();
+        let mut keys = Filling::new(&index, xid);
+        let mut found = inverted::Keys::default();
         let mut scan = match build {
             Build::Versions => PageRows::new(&table, EveryVersion).await?,
             _ => PageRows::new(&table, txn.latest_snapshot()).await?,
@@ -499,15 +501,19 @@ impl Session {
                         None => continue,
                     },
                 };
+                if let Some(classes) = &index.inverted {
+                    index.inverted_keys(classes, row, &computed, &mut found)?;
+                    let found = found.sorted().into_iter();
+                    found.for_each(|key| keys.push(key, at.root, false));
+                    continue;
+                }
                 key.clear();
                 let any_null = index.append_key(row, &computed, &mut key)?;
                 keys.push(&key, at.root, any_null);
             }
+            keys.flush().await?;
         }
-        // Sorting many keys takes long: on a thread that serves nobody else.
-        let keys = tokio::task::spawn_blocking(move || keys.sorted())
-            .await
-            .map_err(|e| Error::internal(format!("sorting keys: {e}")))?;
+        keys.sort().await?;
         // A row's past may have a key that another row has now.
         if def.unique
             && build != Build::Versions
@@ -532,21 +538,12 @@ impl Session {
                 .detail(format!("Key {key} is duplicated."))
                 .constraint(&def.name));
         }
-        let mut builder = index.tree.builder(xid);
-        if let Some(percent) = def.fill_factor() {
-            builder = builder.filling(percent);
+        let mut roots = Vec::new();
+        if build != Build::Versions && !def.terms.exclusion.is_empty() {
+            roots = keys.rows();
         }
-        for (i, (key, tid)) in keys.iter().enumerate() {
-            retry(|| builder.push(key, tid)).await?;
-            if i % 1000 == 0 {
-                throng_exec::turns::next_turn().await;
-            }
-        }
-        retry(|| builder.finish()).await?;
-        match build {
-            Build::Versions => Ok(()),
-            _ => self.check_exclusion(&index.def, &keys, catalog).await,
-        }
+        keys.fill().await?;
+        self.check_exclusion(&index.def, roots, catalog).await
     }
 
     /// Copies a table's rows into its new heap.

@@ -29,6 +29,11 @@ impl Keys {
         });
     }
 
+    /// Bytes that they take.
+    pub(in crate::session) fn size(&self) -> usize {
+        self.arena.len() + self.entries.len() * size_of::<KeyAt>()
+    }
+
     fn key(&self, at: &KeyAt) -> &[u8] {
         &self.arena[at.start as usize..][..at.len.into()]
     }

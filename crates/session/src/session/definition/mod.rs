@@ -6,6 +6,7 @@ pub(super) mod compound;
 pub(super) mod database;
 pub(super) mod ddl;
 pub(super) mod detach;
+mod fill_index;
 pub(super) mod in_use;
 pub(super) mod keys;
 pub(super) mod locks;

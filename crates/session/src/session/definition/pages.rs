@@ -6,7 +6,6 @@ use throng_catalog::{Catalog, IndexDef, TableDef};
 use throng_txn::rows::RowRef;
 use throng_types::{Datum, Error, Result, Tid};
 
-use super::keys::Keys;
 use crate::session::Session;
 use throng_exec::rows::PageRows;
 use throng_exec::run::Row;
@@ -39,10 +38,10 @@ impl Session {
     pub(in crate::session) async fn check_exclusion(
         &self,
         index: &IndexDef,
-        keys: &Keys,
+        mut roots: Vec<Tid>,
         catalog: &Arc<Catalog>,
     ) -> Result<()> {
-        if index.terms.exclusion.is_empty() {
+        if roots.is_empty() {
             return Ok(());
         }
         let host = self.host(catalog);
@@ -60,7 +59,6 @@ impl Session {
         let mut indexes = target.indexes.iter();
         let number = indexes.position(|i| i.def.oid == index.oid);
         // The first that is refused is the first in the heap.
-        let mut roots: Vec<Tid> = keys.iter().map(|(_, root)| root).collect();
         roots.sort_unstable();
         write::exclusion::check_all(&target, number.ok_or_else(gone)?, &roots, &cx).await
     }

@@ -106,7 +106,7 @@ pub(in crate::session) fn with_places(
 /// Whether rows come out of a plan as they are in one table, one at a time.
 fn is_scan(plan: &Plan) -> bool {
     match &plan.node {
-        Node::SeqScan(_) | Node::IndexScan(_) => true,
+        Node::SeqScan(_) | Node::IndexScan(_) | Node::BitmapScan(_) => true,
         Node::Append(_) | Node::Project { .. } | Node::Limit { .. } | Node::Filter { .. } => {
             plan.children().into_iter().all(is_scan)
         }

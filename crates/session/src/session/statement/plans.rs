@@ -156,7 +156,7 @@ impl Hash for PlanKey {
 #[derive(Clone, Debug, PartialEq)]
 struct PlanSettings {
     texts: [String; 4],
-    paths: [bool; 4],
+    paths: [bool; 5],
     collapse_limits: [i64; 2],
     array_nulls: bool,
     /// Off: a statement that policies would have a say in is refused.
@@ -176,6 +176,7 @@ impl PlanSettings {
             paths: [
                 Id::EnableSeqscan,
                 Id::EnableIndexscan,
+                Id::EnableBitmapscan,
                 Id::EnableHashjoin,
                 Id::EnableNestloop,
             ]
@@ -407,7 +408,7 @@ mod tests {
         let mut plans = PlanCache::default();
         let settings = |n: usize| PlanSettings {
             texts: [n.to_string(), String::new(), String::new(), String::new()],
-            paths: [true; 4],
+            paths: [true; 5],
             collapse_limits: [8; 2],
             row_security: true,
             array_nulls: true,

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_catalog::Catalog;
+use throng_catalog::{Catalog, IndexDef, IndexMethod};
 use throng_plan::{PlannedStatement, StatementTag, is_constant};
 use throng_syntax::parse::ast::Statement;
 use throng_syntax::vocabulary::TableLock;
@@ -179,8 +179,14 @@ impl Session {
         }
         let catalog = self.catalog();
         let of = |table: Oid| catalog.indexes_of(table).iter().any(|i| !i.is_plain());
-        let mut locks = known.plan.iter().flat_map(|plan| plan.all_locks());
-        locks.any(|(table, _)| of(table))
+        // How many rows an inverted index finds hangs on what it is asked for.
+        let is_inverted = |i: &Arc<IndexDef>| i.terms.method == IndexMethod::Gin;
+        let searched = |table: Oid| catalog.indexes_of(table).iter().any(is_inverted);
+        let mut locks = known
+            .plan
+            .iter()
+            .flat_map(|plan| plan.all_locks().map(move |(table, _)| (plan, table)));
+        locks.any(|(plan, table)| of(table) || searched(table) && plan.reads_in_bulk(table))
     }
 
     /// Takes the locks a plan needs. A deferrable transaction first waits for its snapshot.

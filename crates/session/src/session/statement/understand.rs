@@ -106,6 +106,7 @@ struct Ways {
     temporary_schema: Option<Oid>,
     enable_seqscan: bool,
     enable_indexscan: bool,
+    enable_bitmapscan: bool,
     enable_hashjoin: bool,
     enable_nestloop: bool,
     join_collapse_limit: i64,
@@ -158,6 +159,7 @@ impl Ways {
             temporary_schema: self.temporary_schema,
             enable_seqscan: self.enable_seqscan,
             enable_indexscan: self.enable_indexscan,
+            enable_bitmapscan: self.enable_bitmapscan,
             enable_hashjoin: self.enable_hashjoin,
             enable_nestloop: self.enable_nestloop,
             join_collapse_limit: self.join_collapse_limit,
@@ -176,6 +178,7 @@ impl Ways {
         // Where only the way to a few rows keeps a big query off the analytics pool, it takes
         // another.
         (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
+        ctx.enable_bitmapscan = false;
         let by_scans = throng_plan::plan(query, &ctx)?;
         let own = planned.root.cost;
         let is_big = own.of_work() > self.analytics_above_cost * BIG;
@@ -276,6 +279,7 @@ impl Session {
             temporary_schema: self.temporary.schema(catalog),
             enable_seqscan: settings.bool(Id::EnableSeqscan),
             enable_indexscan: settings.bool(Id::EnableIndexscan),
+            enable_bitmapscan: settings.bool(Id::EnableBitmapscan),
             enable_hashjoin: settings.bool(Id::EnableHashjoin),
             enable_nestloop: settings.bool(Id::EnableNestloop),
             join_collapse_limit: settings.int(Id::JoinCollapseLimit),

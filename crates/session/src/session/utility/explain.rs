@@ -1,6 +1,7 @@
 //! EXPLAIN: a plan as PostgreSQL lays it out, in text or JSON; with ANALYZE, with what each
 //! operator did.
 
+mod bitmap;
 mod deparse;
 mod markup;
 mod write;
@@ -240,6 +241,7 @@ fn relations(plan: &Plan) -> usize {
         Node::Append(append) => return 1 + append.inputs.len(),
         Node::SeqScan(_)
         | Node::IndexScan(_)
+        | Node::BitmapScan(_)
         | Node::VirtualScan { .. }
         | Node::FunctionScan(_)
         | Node::RoutineScan(_)
@@ -336,11 +338,8 @@ fn show<'c>(plan: &Plan, view: View<'c>) -> (Shown, Names<'c>) {
             let title = on_table(verb, &scan.table.name, &scan.alias);
             (title, names.under(view.of(&scan.alias)))
         }
-        Node::IndexScan(scan) => {
-            let shown = index_scan(plan, scan, view, &mut details);
-            children.extend(shown.entries);
-            (shown.title, shown.names)
-        }
+        Node::IndexScan(scan) => index_scan(plan, scan, view, &mut details, &mut children),
+        Node::BitmapScan(scan) => bitmap::scan(scan, view, &mut details, &mut children),
         Node::VirtualScan {
             alias,
             table,
@@ -585,26 +584,20 @@ fn asked_beside(scan: &IndexScan) -> Option<Expr> {
     Expr::all_of(asked)
 }
 
-/// A scan of an index as it is shown.
-struct ShownIndexScan<'c> {
-    title: String,
-    names: Names<'c>,
-    /// What finds the entries, where that is shown by itself.
-    entries: Option<Shown>,
-}
-
+/// The title of an index scan, what its columns are called; its details and what finds the entries,
+/// where that is shown by itself, are added.
 fn index_scan<'c>(
     plan: &Plan,
     scan: &IndexScan,
     view: View<'c>,
     details: &mut Vec<(&'static str, String)>,
-) -> ShownIndexScan<'c> {
+    children: &mut Vec<Shown>,
+) -> (String, Names<'c>) {
     let names = Names::of_columns(&scan.table, &scan.columns, view.eval);
     let condition = names.condition("Index Cond", scan.condition.as_ref());
-    let mut entries = None;
     let verb = if scan.by_place {
         details.extend(names.condition("Recheck Cond", scan.condition.as_ref()));
-        entries = Some(Shown {
+        children.push(Shown {
             title: format!("Bitmap Index Scan on {}", scan.index.name),
             details: condition.into_iter().collect(),
             cost: Cost {
@@ -624,11 +617,8 @@ fn index_scan<'c>(
         format!("Index Scan{direction} using {}", scan.index.name)
     };
     details.extend(names.condition("Filter", asked_beside(scan).as_ref()));
-    ShownIndexScan {
-        title: on_table(&verb, &scan.table.name, &scan.alias),
-        names: names.under(view.of(&scan.alias)),
-        entries,
-    }
+    let title = on_table(&verb, &scan.table.name, &scan.alias);
+    (title, names.under(view.of(&scan.alias)))
 }
 
 /// The inputs of an Append that are read if it runs now; how many are not.
@@ -667,6 +657,7 @@ fn alias_of(plan: &Plan, rel: RelId) -> Option<&str> {
     match &plan.node {
         Node::SeqScan(scan) if scan.rel == rel => Some(&scan.alias),
         Node::IndexScan(scan) if scan.rel == rel => Some(&scan.alias),
+        Node::BitmapScan(scan) if scan.rel == rel => Some(&scan.alias),
         _ => plan
             .children()
             .into_iter()

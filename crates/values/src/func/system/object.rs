@@ -25,6 +25,7 @@ asked! {
     pg_get_acl
     pg_basetype
     pg_filenode_relation
+    gin_clean_pending_list
     pg_index_has_property
     pg_indexam_has_property
     pg_index_column_has_property
@@ -94,14 +95,16 @@ privileges! { PARAMETERS has_parameter_privilege:
     6205(NAME, TEXT, TEXT), 6206(OID, TEXT, TEXT), 6207(TEXT, TEXT)
 }
 
-/// One row a function: oid, name, arguments, result, what computes it. All are stable.
+/// One row a function: oid, name, arguments, result, what computes it. All are stable that do not
+/// say otherwise.
 macro_rules! functions {
     ($($oid:literal $name:literal($($arg:ident),*) $ret:ident $eval:ident
-        $(columns [$($column:ident: $ty:ident),*])?;)*) => {
+        $(columns [$($column:ident: $ty:ident),*])? $(is $own:ident)?;)*) => {
         pub static FUNCTIONS: &[Function] = &[$(
             Function::new($oid, $name, &[$($arg),*], $ret, $eval)
                 .stable()
-                $(.columns(&[$((stringify!($column), $ty)),*]))?,
+                $(.columns(&[$((stringify!($column), $ty)),*]))?
+                $(.$own())?,
         )*];
     };
 }
@@ -116,6 +119,7 @@ functions! {
     6385 "pg_get_acl"(OID, OID, INT4) ACLITEM_ARRAY pg_get_acl;
     6315 "pg_basetype"(REGTYPE) REGTYPE pg_basetype;
     3454 "pg_filenode_relation"(OID, OID) REGCLASS pg_filenode_relation;
+    3789 "gin_clean_pending_list"(REGCLASS) INT8 gin_clean_pending_list is volatile;
     637 "pg_index_has_property"(REGCLASS, TEXT) BOOL pg_index_has_property;
     638 "pg_index_column_has_property"(REGCLASS, INT4, TEXT) BOOL pg_index_column_has_property;
     636 "pg_indexam_has_property"(OID, TEXT) BOOL pg_indexam_has_property;
