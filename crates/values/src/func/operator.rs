@@ -28,9 +28,10 @@ pub struct GivenOperator<'a> {
     pub right: Oid,
     /// Users' operators of that name.
     pub own: &'a [OperatorSignature],
-    /// Those of extensions of that name, with their schemas' places in the path. Where built-in
-    /// ones are asked for, those of the operands' types are found wherever they are.
+    /// Those of extensions of that name, with their schemas' places in the path.
     pub extensions: &'a [(usize, &'static Operator)],
+    /// Those of extensions whose types the operands have are found wherever they are.
+    pub of_types: bool,
     /// The place of `pg_catalog` in the path; none: built-in ones are not asked for.
     pub builtin: Option<usize>,
     /// Whether a user's cast takes one type to another anywhere.
@@ -68,6 +69,7 @@ pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Res
         right,
         own: &[],
         extensions: &[],
+        of_types: true,
         builtin: Some(0),
         casts: NO_CASTS,
     })?;
@@ -91,7 +93,7 @@ fn operator_candidates(
     }
     tables.extend(given.extensions);
     let is_plain = given.own.is_empty() && given.extensions.is_empty();
-    if given.builtin.is_some() {
+    if given.of_types {
         // Whoever has a value has its type's operators: after all those that the path finds.
         let of_types = extension::of_types(&operands(given.left, given.right));
         let of_types = of_types.into_iter().flat_map(|e| e.operators);
@@ -223,6 +225,7 @@ mod tests {
             right: oid::INT4,
             own,
             extensions: &[],
+            of_types: false,
             builtin,
             casts: NO_CASTS,
         };

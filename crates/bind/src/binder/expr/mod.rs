@@ -21,6 +21,7 @@ use super::ddl::domain::Declared;
 use super::query::scope::Scope;
 use super::{Binder, at};
 use crate::tree::expr::{Expr, Subquery, SubqueryKind};
+use operator::Found;
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
 use throng_values::func::resolve_operator;
@@ -425,6 +426,19 @@ impl Binder<'_> {
             let message = "unequal number of entries in row expressions";
             return Err(Error::new(state::SYNTAX_ERROR, message).position(op.pos + 1));
         }
+        if let ([left], [right]) = (&l[..], &r[..]) {
+            let test = self.operator_in(op, Some(left.clone()), right.clone())?;
+            return match test.type_oid() {
+                oid::BOOL => Ok(test),
+                other => {
+                    let message = format!(
+                        "row comparison operator must yield type boolean, not type {}",
+                        type_name(other)
+                    );
+                    Err(Error::new(state::DATATYPE_MISMATCH, message).position(op.pos + 1))
+                }
+            };
+        }
         if l.is_empty() {
             let message = "cannot compare rows of zero length";
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(op.pos + 1));
@@ -545,7 +559,13 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|(e, pos)| self.coerce(e, ty, pos))
                 .collect::<Result<Vec<_>>>()?;
-            let found = self.operator_at(None, name, (left.type_oid(), ty.oid), pos)?;
+            let operands = (Some(left.type_oid()), ty.oid);
+            let Found::Table(found) = self.choose_operator(None, name, operands, pos)? else {
+                let beside = beside.into_iter().map(|(item, _)| item);
+                let tests = items.into_iter().chain(beside);
+                let tests = tests.map(|item| self.operator(name, Some(left.clone()), item, pos));
+                return Ok(any_or_none(tests.collect::<Result<_>>()?, negated));
+            };
             let plain = left.clone();
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
             let array = Expr::Array(items, SqlType::plain(array));
@@ -709,9 +729,13 @@ impl Binder<'_> {
         // `<> ALL` over rows is NOT (`=` ANY): a row differs when any column does.
         let inverted = fields.len() > 1 && all;
         let name = if inverted { "=" } else { op.name.as_str() };
-        for ((expr, pos), column) in fields.into_iter().zip(&columns) {
-            let operands = (expr.type_oid(), column.ty.oid);
-            let found = self.operator_at(op.schema.as_deref(), name, operands, op.pos)?;
+        for ((expr, pos), column) in fields.clone().into_iter().zip(&columns) {
+            let operands = (Some(expr.type_oid()), column.ty.oid);
+            let schema = op.schema.as_deref();
+            let Found::Table(found) = self.choose_operator(schema, name, operands, op.pos)? else {
+                let row = fields.into_iter().map(|(field, _)| field).collect();
+                return self.row_and_rows(op, all, row, query);
+            };
             if found.ret != oid::BOOL {
                 let message = format!(
                     "operator {name} must return type boolean, not type {}",

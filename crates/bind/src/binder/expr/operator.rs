@@ -118,6 +118,12 @@ impl Binder<'_> {
         operands: (Option<Oid>, Oid),
         pos: Pos,
     ) -> Result<Found> {
+        if let Some(schema) = schema
+            && self.schema_named(schema).is_none()
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(Error::new(state::INVALID_SCHEMA_NAME, message).position(pos + 1));
+        }
         let own = self.own_operators(schema, name);
         let signatures: Vec<OperatorSignature> = own
             .iter()
@@ -141,6 +147,7 @@ impl Binder<'_> {
             right: operands.1,
             own: &signatures,
             extensions: &self.extension_operators(schema, name),
+            of_types: schema.is_none(),
             builtin: built_in,
             casts: &|from, to| self.casts_anywhere(from, to),
         });
@@ -178,7 +185,7 @@ impl Binder<'_> {
         match self.choose_operator(schema, name, (Some(operands.0), operands.1), pos)? {
             Found::Table(found) => Ok(found),
             Found::Own { .. } => {
-                let what = "a user's operator with ANY, ALL or a subquery";
+                let what = "a user's operator with an array, NULLIF or IS DISTINCT FROM";
                 Err(Error::unsupported(what).position(pos + 1))
             }
         }

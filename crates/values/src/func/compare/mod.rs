@@ -20,8 +20,11 @@ pub use crate::order::{
 /// which have an operator `<`, as `circle`, is one of sizes.
 pub fn is_ordered(ty: Oid) -> bool {
     let item = element_of(ty).unwrap_or(ty);
-    let unordered = base_type(item).is_some_and(|base| matches!(base.order, BaseOrder::None));
-    !unordered && super::resolve_operator("<", Some(ty), ty).is_ok()
+    match base_type(item) {
+        // Be its operators called as they may.
+        Some(base) => !matches!(base.order, BaseOrder::None),
+        None => super::resolve_operator("<", Some(ty), ty).is_ok(),
+    }
 }
 
 /// The moment a local time is in a zone; the infinities stay.
