@@ -42,6 +42,7 @@ use crate::small_nodes::{ComputeStep, CountStep, KeyStep, KeyUse, UniqueStep};
 use crate::support::{DistinctBy, distinct_by};
 use crate::table::{AggPlan, GroupPlan};
 use crate::vector::{Compute, Program, value};
+use throng_values::func::Aggregate;
 
 /// How joins find their partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -532,7 +533,8 @@ impl PlanBuilder {
 
 /// Whether an aggregate's result shows in which order its rows came.
 fn shows_order(call: &AggCall) -> bool {
-    call.agg.keeps_order() && call.order.is_empty() && !call.distinct
+    let keeps_order = call.agg.built_in().is_some_and(Aggregate::keeps_order);
+    keeps_order && call.order.is_empty() && !call.distinct
 }
 
 /// Adds what an aggregate takes of a row to `exprs`.
@@ -577,8 +579,9 @@ fn prepare(call: &AggCall, exprs: &mut Vec<Expr>) -> Result<AggPlan> {
         }
         false => None,
     };
+    let agg = call.agg.built_in();
     Ok(AggPlan {
-        agg: call.agg,
+        agg: agg.ok_or_else(|| Error::internal("an aggregate that is not built in"))?,
         args,
         filter,
         order,

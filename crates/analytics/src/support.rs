@@ -137,13 +137,16 @@ fn sort_keys(keys: &[SortKey]) -> bool {
 }
 
 fn agg(call: &AggCall) -> bool {
-    call.agg.kind.is_plain()
+    let Some(agg) = call.agg.built_in() else {
+        return false;
+    };
+    agg.kind.is_plain()
         && all(&call.args)
         && call.args.iter().all(|a| Kind::of(a.ty()).is_some())
         && call
             .args
             .iter()
-            .all(|a| !names_objects(a.ty().oid) || !reads_text(call.agg.name))
+            .all(|a| !names_objects(a.ty().oid) || !reads_text(agg.name))
         && (!call.distinct || call.args.iter().all(|a| orderable(a.ty())))
         && sort_keys(&call.order)
         && all(&call.filter)

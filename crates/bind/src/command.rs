@@ -4,12 +4,12 @@
 mod alter;
 mod copy;
 mod extension;
+pub mod operator;
 mod policy;
 mod tag;
+mod target;
 mod transaction;
 mod trigger;
-
-mod target;
 
 pub use policy::PolicyDdl;
 pub use target::TargetKind;
@@ -24,9 +24,9 @@ use crate::tree::expr::{Expr, RoutineCall};
 use crate::tree::query::BoundQuery;
 use throng_catalog::partition::{PartitionBound, PartitionKey};
 use throng_catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms, Lineage,
-    Materialized, Persistence, Relation, RoutineDef, RowSecurityState, TriggerDef, TypeDef,
-    ViewDef, ViewDefault,
+    CastDef, CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, IndexTerms,
+    Lineage, Materialized, Persistence, Relation, RoutineDef, RowSecurityState, TriggerDef,
+    TypeDef, ViewDef, ViewDefault,
 };
 use throng_syntax::parse::ast;
 use throng_syntax::vocabulary::{SettingsOf, TableLock, TwoPhase};
@@ -287,6 +287,8 @@ pub enum Ddl {
         target: Target,
         attributes: Box<RoutineAttributes>,
     },
+    CreateOperator(Box<operator::CreateOperator>),
+    CreateCast(Box<CastDef>),
     /// `old`: what it takes the place of, whose oid it has.
     CreateTrigger {
         def: Box<TriggerDef>,

@@ -5,7 +5,8 @@
 //! SELECT twice(t.a) FROM t, above(3) u     twice(x): SELECT $1 * 2     above(x): SELECT * FROM u WHERE b > $1
 //!   ─►   SELECT t.a * 2 FROM t, (SELECT * FROM u WHERE b > 3) u
 //! ```
-//! An argument that is used more than once must cost little and always be the same.
+//! An argument that is used more than once must cost little and always be the same. Operators and
+//! casts of users' own become the calls that they mean.
 
 use crate::fold::is_volatile;
 use crate::tree::expr::{Expr, ParamId, RoutineCall};
@@ -96,10 +97,17 @@ fn inline_call(e: &mut Expr) {
         *e = Expr::SetCall { func, args, ty };
     }
     // What it becomes may be such a call again.
-    while let Expr::Routine(call) = e
-        && let Some(value) = value_of(call)
-    {
-        *e = value;
+    loop {
+        match e {
+            Expr::Own(form) => {
+                *e = std::mem::replace(&mut form.value, Expr::bool(true));
+            }
+            Expr::Routine(call) => match value_of(call) {
+                Some(value) => *e = value,
+                None => return,
+            },
+            _ => return,
+        }
     }
 }
 

@@ -21,4 +21,4 @@ pub mod route;
 pub mod testing;
 pub mod tree;
 
-pub use tree::{expr, query, tablesample, window};
+pub use tree::{aggregate, expr, query, tablesample, window};

@@ -11,11 +11,13 @@ pub use throng_syntax::vocabulary::{
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 
+mod aggregate;
 mod domain;
 mod extension;
 mod grant;
 pub(super) mod id;
 mod index;
+mod operator;
 mod policy;
 mod routine;
 mod sequence;
@@ -26,12 +28,14 @@ mod user_type;
 
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
+pub use aggregate::{AggregateDef, AggregateKind, TransitionDef};
 pub use domain::{Domain, DomainCheck, DomainNotNull, EnumLabel};
 pub use extension::ExtensionDef;
 pub use grant::{AclItem, DefaultPrivilegesDef, MembershipDef, PrivilegesDef};
 pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
+pub use operator::{CastDef, OperatorDef, uses_of};
 pub use policy::{PolicyCommand, PolicyCondition, PolicyDef, RowSecurityState};
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind};
 pub use sequence::SequenceDef;
@@ -556,6 +560,8 @@ objects! {
     Trigger(TriggerDef) = "trigger";
     Policy(PolicyDef) = "policy";
     Extension(ExtensionDef) = "extension";
+    Operator(OperatorDef) = "operator";
+    Cast(CastDef) = "cast";
 }
 
 impl Object {

@@ -33,15 +33,16 @@ use throng_types::sqltype::made;
 
 pub use def::trigger::fires;
 pub use def::{
-    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, Compression,
-    ConstraintDef, ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid,
-    Domain, DomainCheck, DomainNotNull, Enabled, EnumLabel, ExtensionDef, FamilyStats, FkAction,
-    ForeignKey, Generated, Identity, IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms,
-    KeyWords, Lineage, Materialized, MembershipDef, Object, ObjectKind, OnCommit, Persistence,
-    PolicyCommand, PolicyCondition, PolicyDef, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef,
-    RoleSettings, RoutineBody, RoutineDef, RoutineKind, RowSecurityState, SchemaDef, SequenceDef,
-    StatsDef, Storage, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef,
-    ViewColumn, ViewDef, ViewDefault, ViewUse, index_column_names,
+    AclItem, AggregateDef, AggregateKind, ArgDef, ArgMode, CastDef, CheckOption, ColumnDef,
+    ColumnStats, CommentDef, Compression, ConstraintDef, ConstraintKind, DatabaseDef,
+    DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck, DomainNotNull, Enabled,
+    EnumLabel, ExtensionDef, FamilyStats, FkAction, ForeignKey, Generated, Identity, IndexColumn,
+    IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef,
+    Object, ObjectKind, OnCommit, OperatorDef, Persistence, PolicyCommand, PolicyCondition,
+    PolicyDef, PrivilegesDef, RangeDef, ReplicaIdentity, RoleDef, RoleSettings, RoutineBody,
+    RoutineDef, RoutineKind, RowSecurityState, SchemaDef, SequenceDef, StatsDef, Storage, TableDef,
+    TransitionDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef,
+    ViewDefault, ViewUse, index_column_names, uses_of,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -148,7 +149,7 @@ pub mod builtin {
         pub const TABLESPACE: Oid = Oid(1213);
         pub const POLICY: Oid = Oid(3256);
         /// All that users make objects of.
-        pub const ALL: [Oid; 15] = [
+        pub const ALL: [Oid; 17] = [
             RELATION,
             CONSTRAINT,
             NAMESPACE,
@@ -164,6 +165,8 @@ pub mod builtin {
             POLICY,
             EXTENSION,
             LANGUAGE,
+            OPERATOR,
+            CAST,
         ];
     }
 }
@@ -211,6 +214,10 @@ pub struct Catalog {
     array_names: Map<(Oid, String), Oid>,
     /// By age.
     routines: Map<(Oid, String), Vec<Oid>>,
+    /// By age.
+    operators: Map<(Oid, String), Vec<Oid>>,
+    /// By the types that they are from and to.
+    casts: Map<(Oid, Oid), Oid>,
     schemas: Arc<BTreeMap<String, Oid>>,
     roles: Arc<BTreeMap<String, Oid>>,
     databases: Arc<BTreeMap<String, Oid>>,
@@ -252,7 +259,7 @@ struct Links {
     /// Tables that inherit from it, partitions included, by age.
     children: Vec<Oid>,
     partitions: partition::bounds::Known,
-    /// Functions and procedures that name it, by age.
+    /// Functions, procedures, operators and casts that name it, by age.
     routines: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
     /// By name, the order in which they run.
@@ -276,6 +283,16 @@ fn made_types_of(table: &TableDef) -> Vec<Oid> {
 fn add_in_order(list: &mut Vec<Oid>, oid: Oid) {
     if let Err(at) = list.binary_search(&oid) {
         list.insert(at, oid);
+    }
+}
+
+/// Takes an object out of those of its name.
+fn forget_named(all: &mut Map<(Oid, String), Vec<Oid>>, key: (Oid, String), oid: Oid) {
+    if let Some(named) = all.get_mut(&key) {
+        take_out(named, oid);
+        if named.is_empty() {
+            all.remove(&key);
+        }
     }
 }
 
@@ -446,14 +463,11 @@ impl Catalog {
             Object::Type(d) => {
                 self.types.insert((d.schema, d.name.clone()), oid);
             }
-            Object::Routine(d) => {
-                let key = (d.schema, d.name.clone());
-                let named = self.routines.entry(key).or_default();
-                named.push(oid);
-                named.sort();
-                for used in &d.uses {
-                    add_in_order(&mut self.links_mut(used.object).routines, oid);
-                }
+            Object::Routine(d) => self.note_named(&d.uses, (d.schema, &d.name), oid, true),
+            Object::Operator(d) => self.note_named(&d.uses, (d.schema, &d.name), oid, false),
+            Object::Cast(d) => {
+                self.casts.insert((d.from, d.to), oid);
+                self.note_users(oid, &d.uses);
             }
             Object::Comment(d) => {
                 self.comments.insert((d.class, d.object, d.column), oid);
@@ -553,16 +567,16 @@ impl Catalog {
                 self.types.remove(&(d.schema, d.name.clone()));
             }
             Object::Routine(d) => {
-                let key = (d.schema, d.name.clone());
-                if let Some(named) = self.routines.get_mut(&key) {
-                    named.retain(|o| *o != oid);
-                    if named.is_empty() {
-                        self.routines.remove(&key);
-                    }
-                }
-                for used in &d.uses {
-                    take_out(&mut self.links_mut(used.object).routines, oid);
-                }
+                forget_named(&mut self.routines, (d.schema, d.name.clone()), oid);
+                self.forget_users(oid, &d.uses);
+            }
+            Object::Operator(d) => {
+                forget_named(&mut self.operators, (d.schema, d.name.clone()), oid);
+                self.forget_users(oid, &d.uses);
+            }
+            Object::Cast(d) => {
+                self.casts.remove(&(d.from, d.to));
+                self.forget_users(oid, &d.uses);
             }
             Object::Comment(d) => {
                 self.comments.remove(&(d.class, d.object, d.column));
@@ -617,6 +631,29 @@ impl Catalog {
             }
             Object::Policy(d) => self.links_mut(d.table).policies.retain(|p| p.oid != d.oid),
             _ => {}
+        }
+    }
+
+    /// A routine, an operator or a cast names these.
+    fn note_users(&mut self, user: Oid, uses: &[ViewUse]) {
+        for used in uses {
+            add_in_order(&mut self.links_mut(used.object).routines, user);
+        }
+    }
+
+    /// A routine, or an operator, has come.
+    fn note_named(&mut self, uses: &[ViewUse], key: (Oid, &str), oid: Oid, routine: bool) {
+        let all = match routine {
+            true => &mut self.routines,
+            false => &mut self.operators,
+        };
+        add_in_order(all.entry((key.0, key.1.to_owned())).or_default(), oid);
+        self.note_users(oid, uses);
+    }
+
+    fn forget_users(&mut self, user: Oid, uses: &[ViewUse]) {
+        for used in uses {
+            take_out(&mut self.links_mut(used.object).routines, user);
         }
     }
 

@@ -146,6 +146,8 @@ impl Catalog {
         comment_def, comments, Comment, CommentDef;
         made_type, made_types, Type, TypeDef;
         routine, routines, Routine, RoutineDef;
+        operator, operators, Operator, OperatorDef;
+        cast, casts, Cast, CastDef;
         privileges_def, all_privileges, Privileges, PrivilegesDef;
         membership, memberships, Membership, MembershipDef;
         trigger, triggers, Trigger, TriggerDef;
@@ -369,6 +371,42 @@ impl Catalog {
             None => name,
         }
     }
+    /// `##(integer,text)`, as `regoperator` and messages write it.
+    pub fn operator_signature(&self, path: &[Oid], def: &OperatorDef) -> String {
+        use throng_types::lexical::quote_ident;
+        use throng_types::sqltype::format_type;
+        let shown = |ty: Oid| match self.type_display(path, ty) {
+            Some(made) if made::is_made(ty) => made,
+            _ => format_type(throng_types::SqlType::plain(ty)),
+        };
+        let left = def.left.map_or("NONE".to_owned(), shown);
+        let name = match self.operator_display(path, def) {
+            name if name == def.name => name,
+            _ => {
+                let schema = self.schema(def.schema).map_or("", |s| s.name.as_str());
+                format!("{}.{}", quote_ident(schema), def.name)
+            }
+        };
+        format!("{name}({left},{})", shown(def.right))
+    }
+    /// An operator as an expression writes it: qualified where the path does not find it. One that
+    /// is built in comes first, like any in `pg_catalog`.
+    pub fn operator_display(&self, path: &[Oid], def: &OperatorDef) -> String {
+        use throng_types::lexical::quote_ident;
+        let same = |o: &&Arc<OperatorDef>| o.left == def.left && o.right == def.right;
+        let mut schemas = path.iter();
+        let found = schemas.find_map(|s| self.operators_in(*s, &def.name).into_iter().find(same));
+        let built_in = throng_values::func::operators_named(&def.name).iter();
+        let left = def.left.unwrap_or(Oid::NONE);
+        let hidden = built_in
+            .into_iter()
+            .any(|o| o.left == left && o.right == def.right);
+        let visible = !hidden && found.is_some_and(|found| found.oid == def.oid);
+        match self.schema(def.schema).filter(|_| !visible) {
+            Some(schema) => format!("OPERATOR({}.{})", quote_ident(&schema.name), def.name),
+            None => def.name.clone(),
+        }
+    }
     /// `f(integer,text)`, as `regprocedure` and messages write it.
     pub fn routine_signature(&self, path: &[Oid], def: &RoutineDef) -> String {
         use throng_types::SqlType;
@@ -459,7 +497,7 @@ impl Catalog {
     pub fn views_of(&self, object: Oid) -> &[Oid] {
         self.links.get(&object).map_or(&[], |l| &l.views)
     }
-    /// Functions and procedures that name the object, by age.
+    /// Functions, procedures, operators and casts that name the object, by age.
     pub fn routines_using(&self, object: Oid) -> &[Oid] {
         self.links.get(&object).map_or(&[], |l| &l.routines)
     }
@@ -471,6 +509,26 @@ impl Catalog {
         let named = self.routines.get(&(schema, name.to_string()));
         let oids = named.into_iter().flatten();
         oids.filter_map(|oid| self.routine(*oid)).collect()
+    }
+    /// The operators of that name in that schema, by age.
+    pub fn operators_in(&self, schema: Oid, name: &str) -> Vec<&Arc<OperatorDef>> {
+        if self.operators.is_empty() {
+            return vec![];
+        }
+        let named = self.operators.get(&(schema, name.to_string()));
+        let oids = named.into_iter().flatten();
+        oids.filter_map(|oid| self.operator(*oid)).collect()
+    }
+    /// Whether users made operators at all.
+    pub fn has_operators(&self) -> bool {
+        !self.operators.is_empty()
+    }
+    /// The cast that a user made from a type to another.
+    pub fn cast_between(&self, from: Oid, to: Oid) -> Option<&Arc<CastDef>> {
+        if self.casts.is_empty() {
+            return None;
+        }
+        self.cast(*self.casts.get(&(from, to))?)
     }
     /// Tables that inherit from it, partitions included, by age.
     pub fn children_of(&self, table: Oid) -> &[Oid] {

@@ -16,7 +16,7 @@ use super::{Catalog, ConstraintKind, Map, Object, Oids, RoutineBody, TableDef, a
 /// What is mentioned, shared as maps are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
-    /// By schema: tables, views, sequences, types, routines.
+    /// By schema: tables, views, sequences, types, routines, operators.
     members: Map<Oid, Oids>,
     /// By word, as [`words`] gives it: whose kept texts have it.
     words: Map<String, Oids>,
@@ -122,6 +122,7 @@ fn schema_of(object: &Object) -> Option<Oid> {
         Object::Sequence(def) => Some(def.schema),
         Object::Type(def) => Some(def.schema),
         Object::Routine(def) => Some(def.schema),
+        Object::Operator(def) => Some(def.schema),
         _ => None,
     }
 }
@@ -175,7 +176,7 @@ fn listed<K: std::hash::Hash + Eq>(all: &Map<K, Oids>, key: &K) -> Vec<Oid> {
 }
 
 impl Catalog {
-    /// Tables, views, sequences, types and routines of a schema, by oid.
+    /// Tables, views, sequences, types, routines and operators of a schema, by oid.
     pub fn members_of(&self, schema: Oid) -> Vec<Oid> {
         listed(&self.mentions.members, &schema)
     }

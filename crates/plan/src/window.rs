@@ -41,7 +41,7 @@ impl Windowed {
         for (index, active) in self.active.iter().enumerate() {
             let found = active.calls.iter().position(|c| {
                 index == wanted
-                    && (c.callee, &c.args, &c.filter) == (call.callee, &call.args, &call.filter)
+                    && (&c.callee, &c.args, &c.filter) == (&call.callee, &call.args, &call.filter)
             });
             if let Some(at) = found {
                 return Some((column + at) as i16 + 1);

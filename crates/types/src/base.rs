@@ -44,6 +44,7 @@ const fn base(ty: Oid, order: BaseOrder) -> BaseType {
 
 /// Every type of this kind, by oid.
 static BASE_TYPES: &[BaseType] = &[
+    base(oid::XML, BaseOrder::None),
     base(oid::POINT, BaseOrder::None),
     base(oid::LSEG, BaseOrder::None),
     base(oid::PATH, BaseOrder::None),
@@ -92,8 +93,15 @@ fn lowered(bytes: &[u8]) -> Cow<'_, [u8]> {
         };
     }
     let text = String::from_utf8_lossy(bytes);
-    let lower: String = text.chars().map(lower_letter).collect();
-    Cow::Owned(lower.into_bytes())
+    Cow::Owned(lower_case(&text).into_bytes())
+}
+
+/// A text in lower case, letter by letter.
+pub fn lower_case(text: &str) -> String {
+    match text.is_ascii() {
+        true => text.to_ascii_lowercase(),
+        false => text.chars().map(lower_letter).collect(),
+    }
 }
 
 /// A letter's lower case, where that is one letter.

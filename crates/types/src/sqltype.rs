@@ -119,6 +119,7 @@ types! {
     CID = 29, "cid", 4, true, b'b', b'U', false, CID_ARRAY = 1012, b'i';
     OIDVECTOR = 30, "oidvector", -1, false, b'b', b'A', false, OIDVECTOR_ARRAY = 1013, b'i';
     JSON = 114, "json", -1, false, b'b', b'U', false, JSON_ARRAY = 199, b'i';
+    XML = 142, "xml", -1, false, b'b', b'U', false, XML_ARRAY = 143, b'i';
     PG_NODE_TREE = 194, "pg_node_tree", -1, false, b'b', b'Z', false, NO_ARRAY = 0, b'i';
     POINT = 600, "point", 16, false, b'b', b'G', false, POINT_ARRAY = 1017, b'd';
     LSEG = 601, "lseg", 32, false, b'b', b'G', false, LSEG_ARRAY = 1018, b'd';

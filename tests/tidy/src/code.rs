@@ -197,10 +197,13 @@ const REGISTRY: &str = "crates/values/src/settings/registry.rs";
 const READ_BY_NAME: &[&str] = &[
     "application_name",
     "check_function_bodies",
+    "default_text_search_config",
     "session_replication_role",
     "ssl_cert_file",
     "ssl_key_file",
     "unix_socket_directories",
+    "xmlbinary",
+    "xmloption",
 ];
 
 /// A setting that nothing reads would be taken and ignored. One that only tells how the server is

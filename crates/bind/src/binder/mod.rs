@@ -18,7 +18,7 @@ mod utility;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use throng_types::error::state;
+use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, interrupt, oid, stack};
 
 use crate::command::{Bound, BoundStatement};
@@ -158,6 +158,16 @@ enum Clause {
     Other(&'static str),
 }
 
+impl Binder<'_> {
+    fn notice(&mut self, notice: Error) {
+        self.notices.push(notice.severity(Severity::Notice));
+    }
+
+    fn warning(&mut self, warning: Error) {
+        self.notices.push(warning.severity(Severity::Warning));
+    }
+}
+
 impl Clause {
     fn name(self) -> &'static str {
         match self {
@@ -245,8 +255,6 @@ struct Binder<'a> {
     arguments: Option<routine::body::Arguments>,
     /// The functions whose bodies are being bound in the place of their calls.
     inlining: Vec<Oid>,
-    /// Where operators were said to be; see [`Binder::check_operator_schema`].
-    operator_schemas: Vec<Oid>,
     /// What the role may not do with relations as a whole.
     accesses: Vec<ddl::privilege::Access>,
     /// As [`BoundQuery::security`].
@@ -297,7 +305,6 @@ impl<'a> Binder<'a> {
             merging: None,
             arguments: None,
             inlining: vec![],
-            operator_schemas: vec![],
             accesses: vec![],
             security: vec![],
             policies_in_hand: vec![],
@@ -428,6 +435,7 @@ impl<'a> Binder<'a> {
             | S::CreateDatabase { .. }
             | S::AlterDatabase { .. }
             | S::DropDatabase { .. }
+            | S::Define(_)
             | S::DropAbsent(_)
             | S::CommentAbsent(_)
             | S::CreateRole { .. }

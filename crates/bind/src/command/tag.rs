@@ -1,7 +1,6 @@
 //! What definitions are called.
 
 use super::{Ddl, Target, TargetKind};
-use throng_catalog::RoutineKind;
 use throng_syntax::vocabulary::SettingsOf;
 
 impl Ddl {
@@ -96,10 +95,9 @@ impl Ddl {
             Ddl::DropOwned { .. } => "DROP OWNED".into(),
             Ddl::CreateEnum { .. } | Ddl::CreateRange { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
-            Ddl::CreateRoutine { def, .. } => match def.kind {
-                RoutineKind::Function => "CREATE FUNCTION".into(),
-                RoutineKind::Procedure => "CREATE PROCEDURE".into(),
-            },
+            Ddl::CreateRoutine { def, .. } => format!("CREATE {}", def.word()),
+            Ddl::CreateOperator(create) => create.tag().into(),
+            Ddl::CreateCast(_) => "CREATE CAST".into(),
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),
             Ddl::CreateTrigger { .. } => "CREATE TRIGGER".into(),
             Ddl::Policy(policy) => match policy.old {

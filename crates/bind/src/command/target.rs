@@ -23,6 +23,8 @@ pub enum TargetKind {
     Routine(RoutineWord),
     Trigger,
     Policy,
+    Operator,
+    Cast,
     Extension,
     Language,
     /// What is built in, by the catalog that it is in.
@@ -46,6 +48,8 @@ impl TargetKind {
             TargetKind::MaterializedView => "MATERIALIZED VIEW",
             TargetKind::Trigger => "TRIGGER",
             TargetKind::Policy => "POLICY",
+            TargetKind::Operator => "OPERATOR",
+            TargetKind::Cast => "CAST",
             TargetKind::Extension => "EXTENSION",
             TargetKind::Language => "LANGUAGE",
             TargetKind::BuiltIn(_) => "OBJECT",

@@ -531,6 +531,8 @@ impl Run<'_> {
     pub(super) fn rename(&mut self, target: Target, name: &str) -> Result<()> {
         let missing = || Err(Error::new(state::UNDEFINED_OBJECT, "object does not exist"));
         match target.kind {
+            TargetKind::Operator | TargetKind::Cast | TargetKind::Extension => return missing(),
+            TargetKind::Language | TargetKind::BuiltIn(_) => return missing(),
             TargetKind::Table | TargetKind::MaterializedView => {
                 let mut def = (*self.table(target.oid)?).clone();
                 self.name_is_free(def.schema, name)?;
@@ -545,7 +547,6 @@ impl Run<'_> {
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
             TargetKind::Policy => self.rename_policy(target.oid, name)?,
-            TargetKind::Extension | TargetKind::Language | TargetKind::BuiltIn(_) => missing()?,
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -717,7 +718,7 @@ impl Run<'_> {
         if matches!(target.kind, TargetKind::Type | TargetKind::Domain) {
             return self.move_type(target.oid, schema);
         }
-        if matches!(target.kind, TargetKind::Routine(_)) {
+        if matches!(target.kind, TargetKind::Routine(_) | TargetKind::Operator) {
             return self.move_routine(target.oid, schema);
         }
         let Some(relation) = self.catalog().relation(target.oid) else {
@@ -845,7 +846,7 @@ impl Run<'_> {
                 ..(*def).clone()
             }),
             Some(Object::Type(def)) => self.change_type_owner(def.oid, owner)?,
-            Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
+            Some(Object::Routine(_) | Object::Operator(_)) => self.give(target.oid, owner)?,
             Some(Object::Extension(def)) => self.own_extension(&def, owner),
             Some(Object::Database(def)) => self.edit.put(DatabaseDef {
                 owner,

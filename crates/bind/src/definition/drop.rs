@@ -12,8 +12,11 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
+use throng_catalog::TableDef;
 use throng_catalog::system::extension;
-use throng_catalog::{ConstraintDef, ExtensionDef, IndexDef, Object, RoutineDef, ViewDef, builtin};
+use throng_catalog::{
+    ConstraintDef, ExtensionDef, IndexDef, Object, OperatorDef, RoutineDef, ViewDef, builtin,
+};
 use throng_types::lexical::quote_ident;
 use throng_values::func::extension::known;
 
@@ -137,42 +140,23 @@ impl Run<'_> {
         while let Some(oid) = self.next_part(found) {
             match self.catalog().object(oid).cloned() {
                 Some(Object::Schema(schema)) => self.collect_schema(schema.oid, found),
-                Some(Object::Table(table)) => {
-                    let catalog = self.catalog();
-                    catalog
-                        .indexes_of(oid)
-                        .iter()
-                        .for_each(|i| found.part(i.oid));
-                    catalog
-                        .constraints_of(oid)
-                        .iter()
-                        .for_each(|c| found.part(c.oid));
-                    catalog
-                        .sequences_of(oid)
-                        .iter()
-                        .for_each(|s| found.part(*s));
-                    catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
-                    self.collect_triggers(oid, found);
-                    self.collect_policies(oid, found);
-                    self.collect_children(oid, found);
-                    for fk in catalog.referencing(table.oid) {
-                        self.dependent(fk, oid, found);
-                    }
-                    for ancestor in catalog.ancestors(&table) {
-                        for fk in catalog.referencing(ancestor) {
-                            self.dependent(fk, oid, found);
-                        }
-                    }
-                    self.collect_views(oid, found);
-                    self.collect_routines(oid, found);
-                    self.collect_row_type(oid, found);
-                }
+                Some(Object::Table(table)) => self.collect_table(&table, found),
                 Some(Object::View(_)) => {
                     self.collect_triggers(oid, found);
                     self.collect_policies(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                     self.collect_row_type(oid, found);
+                }
+                Some(Object::Operator(def)) => {
+                    self.collect_written(&def, found);
+                    self.collect_users(oid, found);
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
+                }
+                Some(Object::Cast(_)) => {
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
                 Some(Object::Routine(def)) => {
                     self.collect_callers(&def, found);
@@ -238,6 +222,30 @@ impl Run<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// What goes with a table.
+    fn collect_table(&self, table: &TableDef, found: &mut Collector) {
+        let oid = table.oid;
+        let catalog = self.catalog();
+        let indexes = catalog.indexes_of(oid).iter().map(|i| i.oid);
+        let constraints = catalog.constraints_of(oid).iter().map(|c| c.oid);
+        let parts = indexes.chain(constraints);
+        parts.for_each(|part| found.part(part));
+        catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
+        let sequences = catalog.sequences_of(oid).iter();
+        sequences.for_each(|s| found.part(*s));
+        self.collect_triggers(oid, found);
+        self.collect_policies(oid, found);
+        self.collect_children(oid, found);
+        for named in std::iter::once(oid).chain(catalog.ancestors(table)) {
+            for fk in catalog.referencing(named) {
+                self.dependent(fk, oid, found);
+            }
+        }
+        self.collect_views(oid, found);
+        self.collect_routines(oid, found);
+        self.collect_row_type(oid, found);
     }
 
     /// A relation's triggers are parts of it.
@@ -385,6 +393,12 @@ impl Run<'_> {
         self.collect_texts(callers, def.oid, found);
     }
 
+    /// Those that use an operator.
+    fn collect_written(&self, def: &OperatorDef, found: &mut Collector) {
+        let users = self.writers_of(def);
+        self.collect_texts(users, def.oid, found);
+    }
+
     /// Those that have an operator or an operator class of an extension.
     fn collect_operator_users(&self, extension: &ExtensionDef, found: &mut Collector) {
         let schema = self.catalog().schema(extension.schema);
@@ -497,6 +511,7 @@ impl Run<'_> {
             self.collect_parts(ty, found);
             self.collect_columns(ty, found);
             self.collect_views(ty, found);
+            self.collect_routines(ty, found);
         }
     }
 
@@ -703,6 +718,7 @@ impl Run<'_> {
             self.work(Work::DropFile(file));
         }
         self.drop_comments(oid, None);
+        self.forget_operator(oid);
         if let Some(relation) = made::serial(oid).filter(|_| made::is_composite(oid)) {
             self.drop_comments(relation, None);
         }

@@ -18,6 +18,7 @@ mod matview;
 mod membership;
 mod names;
 mod not_null_name;
+mod operator;
 pub mod owned;
 mod partition;
 mod password;
@@ -339,15 +340,9 @@ impl Run<'_> {
             | Ddl::CreateComposite(_) => self.create_type(ddl),
             Ddl::AlterDomain(alter) => self.alter_domain(alter),
             Ddl::AlterComposite(def) => self.alter_composite(def),
-            Ddl::AlterEnum { ty, change } => {
-                let before = self.catalog().clone();
-                self.alter_enum(*ty, change)?;
-                if let EnumChange::Rename { from, to } = change {
-                    self.rewrite_label(&before, (from, to))?;
-                }
-                self.rewrite_views(&before, before.views_of(*ty).to_vec())
-            }
+            Ddl::AlterEnum { ty, change } => self.alter_enum_and_users(*ty, change),
             Ddl::CreateRoutine { def, old, .. } => self.create_routine(def, old.as_ref()),
+            Ddl::CreateOperator(_) | Ddl::CreateCast(_) => self.create_form(ddl),
             Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
             Ddl::Policy(policy) => self.put_policy(policy),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
@@ -356,6 +351,16 @@ impl Run<'_> {
             Ddl::Extension(ddl) => self.extension(ddl),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
+    }
+
+    /// An enum is changed, and what says its labels.
+    fn alter_enum_and_users(&mut self, ty: Oid, change: &EnumChange) -> Result<()> {
+        let before = self.catalog().clone();
+        self.alter_enum(ty, change)?;
+        if let EnumChange::Rename { from, to } = change {
+            self.rewrite_label(&before, (from, to))?;
+        }
+        self.rewrite_views(&before, before.views_of(ty).to_vec())
     }
 
     fn comment(&mut self, target: Target, text: Option<&str>) -> Result<()> {
@@ -376,6 +381,8 @@ impl Run<'_> {
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
             TargetKind::Trigger => (builtin::class::TRIGGER, 0),
             TargetKind::Policy => (builtin::class::POLICY, 0),
+            TargetKind::Operator => (builtin::class::OPERATOR, 0),
+            TargetKind::Cast => (builtin::class::CAST, 0),
             TargetKind::Extension => (builtin::class::EXTENSION, 0),
             TargetKind::Language => (builtin::class::LANGUAGE, 0),
             TargetKind::BuiltIn(class) => (class, 0),

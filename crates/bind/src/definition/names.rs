@@ -128,14 +128,25 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         return format!("type {name}");
     }
     if let Some(routine) = catalog.routine(oid) {
+        // An aggregate is told of as a function.
         let kind = match routine.kind {
-            RoutineKind::Function => "function",
             RoutineKind::Procedure => "procedure",
+            RoutineKind::Function | RoutineKind::Aggregate => "function",
         };
         return format!("{kind} {}", catalog.routine_signature(path, routine));
     }
     if let Some(extension) = catalog.extension(oid) {
         return format!("extension {}", extension.name);
+    }
+    if let Some(operator) = catalog.operator(oid) {
+        return format!("operator {}", catalog.operator_signature(path, operator));
+    }
+    if let Some(cast) = catalog.cast(oid) {
+        let name = |ty: Oid| {
+            let shown = catalog.type_display(path, ty);
+            shown.unwrap_or_else(|| throng_types::sqltype::type_name(ty))
+        };
+        return format!("cast from {} to {}", name(cast.from), name(cast.to));
     }
     if let Some(role) = catalog.role(oid) {
         return format!("role {}", quote_ident(&role.name));

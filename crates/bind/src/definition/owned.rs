@@ -23,6 +23,7 @@ fn owner_and_kind(object: &Object) -> Option<(Oid, TargetKind)> {
         Object::Database(d) => (d.owner, TargetKind::Database),
         Object::Routine(d) => (d.owner, TargetKind::Routine(RoutineWord::Routine)),
         Object::Extension(d) => (d.owner, TargetKind::Extension),
+        Object::Operator(d) => (d.owner, TargetKind::Operator),
         _ => return None,
     })
 }
@@ -152,6 +153,7 @@ impl Run<'_> {
             Some(Object::Type(d)) => Some(d.owner),
             Some(Object::Routine(d)) => Some(d.owner),
             Some(Object::Extension(d)) => Some(d.owner),
+            Some(Object::Operator(d)) => Some(d.owner),
             _ => catalog.relation(object).map(|r| r.owner(catalog)),
         }
     }

@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result};
 use super::Run;
 use crate::command::RoutineAttributes;
 use throng_catalog::builtin::class;
-use throng_catalog::{ConstraintKind, IndexDef, RoutineDef};
+use throng_catalog::{ConstraintKind, IndexDef, OperatorDef, RoutineDef};
 use throng_values::acl::Kind;
 use throng_values::func::Operator;
 
@@ -18,14 +18,7 @@ impl Run<'_> {
         def: &RoutineDef,
         old: Option<&Arc<RoutineDef>>,
     ) -> Result<()> {
-        for used in &def.uses {
-            let there = self.catalog().object(used.object).is_some()
-                || self.catalog().relation(used.object).is_some();
-            if !there {
-                let message = format!("object with OID {} does not exist", used.object);
-                return Err(Error::new(state::UNDEFINED_OBJECT, message));
-            }
-        }
+        self.uses_are_there(&def.uses)?;
         let mut def = def.clone();
         match old {
             Some(old) if self.catalog().routine(old.oid) == Some(old) => {}
@@ -95,6 +88,9 @@ impl Run<'_> {
     }
 
     pub(super) fn move_routine(&mut self, oid: Oid, schema: Oid) -> Result<()> {
+        if self.catalog().operator(oid).is_some() {
+            return self.move_operator(oid, schema);
+        }
         let mut def = (*self.routine(oid)?).clone();
         if def.schema == schema {
             return Ok(());
@@ -105,7 +101,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn own_routine(&mut self, oid: Oid, owner: Oid) -> Result<()> {
+    /// A routine or an operator gets another owner.
+    pub(super) fn give(&mut self, oid: Oid, owner: Oid) -> Result<()> {
+        if self.catalog().operator(oid).is_some() {
+            self.own_operator(oid, owner);
+            return Ok(());
+        }
         let mut def = (*self.routine(oid)?).clone();
         def.owner = owner;
         self.edit.put(def);
@@ -148,11 +149,26 @@ impl Run<'_> {
         })
     }
 
+    /// The same of a user's operator.
+    pub(super) fn writers_of(&self, def: &OperatorDef) -> (Vec<(Oid, u16)>, Vec<Oid>) {
+        let schema = self.catalog().schema(def.schema);
+        let schema = schema.map_or(String::new(), |schema| schema.name.clone());
+        self.texts_with_operator(&schema, &|name| name == def.name)
+    }
+
     /// Those that have one of these operators of a schema: kept texts write them with it.
     pub(super) fn operator_users(
         &self,
         schema: &str,
         operators: &[Operator],
+    ) -> (Vec<(Oid, u16)>, Vec<Oid>) {
+        self.texts_with_operator(schema, &|name| operators.iter().any(|o| o.name == name))
+    }
+
+    fn texts_with_operator(
+        &self,
+        schema: &str,
+        meant: &dyn Fn(&str) -> bool,
     ) -> (Vec<(Oid, u16)>, Vec<Oid>) {
         self.texts_that("operator", &|text| {
             throng_syntax::parse::symbols(text).is_ok_and(|symbols| {
@@ -160,7 +176,7 @@ impl Run<'_> {
                     s[0].text.eq_ignore_ascii_case("operator")
                         && s[1].text == "("
                         && s[2].name.as_deref() == Some(schema)
-                        && operators.iter().any(|o| o.name == s[4].text)
+                        && meant(s[4].text)
                 })
             })
         })

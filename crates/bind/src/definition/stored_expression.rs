@@ -47,6 +47,7 @@ impl Run<'_> {
                     .clone(),
                 (Object::Type(def), _) => def.name.clone(),
                 (Object::Routine(def), _) => def.name.clone(),
+                (Object::Operator(def), _) => def.name.clone(),
                 (Object::Schema(def), _) => def.name.clone(),
                 (Object::Table(def), _) => def.name.clone(),
                 (Object::View(def), _) => def.name.clone(),
@@ -63,7 +64,8 @@ impl Run<'_> {
             let relation = catalog.relation(target.oid).map(|r| r.schema());
             let schema = relation
                 .or_else(|| Some(catalog.made_type(target.oid)?.schema))
-                .or_else(|| Some(catalog.routine(target.oid)?.schema))?;
+                .or_else(|| Some(catalog.routine(target.oid)?.schema))
+                .or_else(|| Some(catalog.operator(target.oid)?.schema))?;
             Some(catalog.schema(schema)?.name.clone())
         };
         let moved_to = schema(&after).filter(|now| schema(before).as_ref() != Some(now));

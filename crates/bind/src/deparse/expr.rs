@@ -6,8 +6,7 @@ use throng_types::{Datum, Oid, SqlType, interrupt, oid};
 use super::json::is_test;
 use super::row::ComparedRow;
 use super::{LIST, Writer};
-use crate::tree::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind, ValuePart};
-use throng_catalog::RoutineDef;
+use crate::tree::expr::{AggCall, Expr, Subquery, SubqueryKind, ValuePart, Written};
 use throng_types::lexical::quote_ident;
 use throng_values::func::json::populate;
 use throng_values::func::string::collate::COLLATE;
@@ -53,6 +52,10 @@ fn shape(expr: &Expr) -> Shape {
     match expr {
         _ if current_value(expr).is_some() => Shape::Simple,
         Expr::Op { .. } => Shape::Operator,
+        Expr::Own(form) => match &form.written {
+            Written::Operator(_) => Shape::Operator,
+            Written::Cast(..) => Shape::Cast,
+        },
         Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::IsBool { .. }
@@ -228,6 +231,7 @@ impl Writer<'_> {
                 self.function(func, populate::written(func, args));
             }
             Expr::Routine(call) | Expr::SetRoutine(call) => self.routine(call),
+            Expr::Own(form) => self.own_form(form, expr),
             Expr::Variadic(arg) => {
                 self.push("VARIADIC ");
                 self.expr(arg);
@@ -404,10 +408,9 @@ impl Writer<'_> {
             Expr::Window(call) => self.window_call(call),
             Expr::Grouping(args) => self.keyword_call("GROUPING", args),
             Expr::Subquery(sub) => self.subquery(sub),
-            // A part is only ever replaced in what is written to.
-            Expr::Replace { .. } => self.push("?"),
-            // None of these is in a bound query outside the nodes that are written above.
-            Expr::CaseOperand(_)
+            // None of these is in a bound query that is read, outside the nodes written above.
+            Expr::Replace { .. }
+            | Expr::CaseOperand(_)
             | Expr::Slot(..)
             | Expr::Outer(..)
             | Expr::SubPlan(_)
@@ -469,31 +472,6 @@ impl Writer<'_> {
     }
 
     /// A call of a user's function, with all its arguments.
-    pub(super) fn routine(&mut self, call: &RoutineCall) {
-        let name = self.routine_name(&call.def);
-        self.push(&name);
-        self.push("(");
-        let last = call.args.len().saturating_sub(1);
-        for (i, arg) in call.args.iter().enumerate() {
-            if i > 0 {
-                self.push(", ");
-            }
-            if i == last && call.def.is_variadic() {
-                self.push("VARIADIC ");
-            }
-            self.expr(arg);
-        }
-        self.push(")");
-    }
-
-    /// With its schema where the search path does not find it.
-    fn routine_name(&self, def: &RoutineDef) -> String {
-        let catalog = self.style.catalog;
-        // As it is called now.
-        let def = catalog.routine(def.oid).map_or(def, |d| d);
-        catalog.routine_display(self.style.search_path, def)
-    }
-
     pub(super) fn function(&mut self, func: &Function, args: &[Expr]) {
         if self.range_constructor(func, args) {
             return;
@@ -512,7 +490,7 @@ impl Writer<'_> {
             let word = name.to_uppercase();
             return self.push(&word);
         }
-        if written::has_words(func) && self.with_words(name, args) {
+        if self.xml_call(func, args) || written::has_words(func) && self.with_words(name, args) {
             return;
         }
         self.ident(name);
@@ -697,9 +675,9 @@ impl Writer<'_> {
     }
 
     fn aggregate(&mut self, call: &AggCall) {
-        self.ident(call.agg.name);
+        self.aggregate_name(&call.agg);
         self.push("(");
-        if !call.agg.kind.is_plain() {
+        if !call.agg.is_plain() {
             self.list(&call.direct);
             self.push(") WITHIN GROUP (");
         } else if call.args.is_empty() {
@@ -711,7 +689,7 @@ impl Writer<'_> {
             self.list(&call.args);
         }
         for (i, key) in call.written_order().iter().enumerate() {
-            self.push(match (i, call.agg.kind.is_plain()) {
+            self.push(match (i, call.agg.is_plain()) {
                 (0, true) => " ORDER BY ",
                 (0, false) => "ORDER BY ",
                 _ => ", ",

@@ -16,11 +16,13 @@ mod expr;
 mod from;
 mod json;
 mod operator;
+mod own;
 mod query;
 mod range_type;
 mod row;
 mod using;
 mod window;
+mod xml;
 
 use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};

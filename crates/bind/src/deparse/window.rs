@@ -2,9 +2,10 @@
 
 use super::query::written;
 use super::{STEP, Writer};
+use crate::tree::aggregate::AggFunction;
 use crate::tree::expr::Expr;
 use crate::tree::query::Select;
-use crate::tree::window::{Exclude, Frame, FrameBound, FrameMode, Window, WindowCall};
+use crate::tree::window::{Callee, Exclude, Frame, FrameBound, FrameMode, Window, WindowCall};
 
 impl Writer<'_> {
     /// The windows that have names; the others are written where they are used.
@@ -23,11 +24,12 @@ impl Writer<'_> {
     }
 
     pub(super) fn window_call(&mut self, call: &WindowCall) {
-        self.ident(call.callee.name());
+        match &call.callee {
+            Callee::Function(function) => self.ident(function.name),
+            Callee::Aggregate(agg) => self.aggregate_name(agg),
+        }
         self.push("(");
-        match call.args.is_empty()
-            && matches!(call.callee, crate::tree::window::Callee::Aggregate(_))
-        {
+        match call.args.is_empty() && matches!(call.callee, Callee::Aggregate(_)) {
             true => self.push("*"),
             false => self.list(&call.args),
         }
@@ -42,6 +44,17 @@ impl Writer<'_> {
             }) => self.ident(&name),
             Some(window) => self.window(&window),
             None => self.push("?"),
+        }
+    }
+
+    /// A user's with its schema where the search path does not find it.
+    pub(super) fn aggregate_name(&mut self, agg: &AggFunction) {
+        match agg.def() {
+            Some(def) => {
+                let name = self.routine_name(def);
+                self.push(&name);
+            }
+            None => self.ident(agg.name()),
         }
     }
 

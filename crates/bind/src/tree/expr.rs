@@ -6,10 +6,12 @@
 //! `SubPlan`. Executors meet only the second kind.
 
 mod order;
+pub mod own;
 mod row;
 mod same;
 
 pub(crate) use order::{IN_ORDER, sort_by_arguments};
+pub use own::{OwnForm, Written};
 pub use same::same_term;
 
 use std::sync::Arc;
@@ -18,11 +20,12 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, SqlType, Text};
 
+use crate::tree::aggregate::AggFunction;
 use crate::tree::query::Query;
-use crate::tree::window::WindowCall;
+use crate::tree::window::{Callee, WindowCall};
 use throng_catalog::RoutineDef;
 use throng_values::func::RelColumn;
-use throng_values::func::{Aggregate, Cast, CastContext, Function, Operator};
+use throng_values::func::{Cast, CastContext, Function, Operator};
 
 /// A range-table entry's number, unique within a statement, subqueries included: so a variable
 /// from outside a query is simply one whose entry the query does not hold.
@@ -105,6 +108,8 @@ pub enum Expr {
         args: Vec<Expr>,
         ty: SqlType,
     },
+    /// A user's operator or cast: a function by another name, which planning puts in its place.
+    Own(Box<OwnForm>),
     /// A type conversion: `cast` where the types differ, then `to`'s modifier
     /// ([`throng_values::io::typmod::apply`], cutting to length where `context` is explicit).
     Cast {
@@ -325,7 +330,7 @@ pub struct DomainRule {
 /// One aggregate in a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggCall {
-    pub agg: &'static Aggregate,
+    pub agg: AggFunction,
     /// Of an ordered-set aggregate: evaluated once a group.
     pub direct: Vec<Expr>,
     pub args: Vec<Expr>,
@@ -473,6 +478,7 @@ impl Expr {
             Expr::ToDomain(value, _) | Expr::Replace { base: value, .. } => value.ty(),
             Expr::Aggregate(agg) => agg.ty,
             Expr::Window(call) => call.ty,
+            Expr::Own(form) => form.value.ty(),
             Expr::Grouping(_) => SqlType::INT4,
             Expr::Subquery(sub) => sub.ty,
             Expr::SubPlan(sub) => sub.ty,
@@ -588,6 +594,7 @@ impl Expr {
                 }
                 SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
             },
+            Expr::Own(form) => f(&form.value),
             Expr::Once(once) => f(&once.expr),
             Expr::SubPlan(sub) => {
                 sub.args.iter().for_each(|(_, e)| f(e));
@@ -675,6 +682,7 @@ impl Expr {
                 }
                 SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
             },
+            Expr::Own(form) => f(&mut form.value),
             Expr::Once(once) => f(&mut once.expr),
             Expr::SubPlan(sub) => {
                 sub.args.iter_mut().for_each(|(_, e)| f(e));
@@ -686,6 +694,21 @@ impl Expr {
                 }
             }
         }
+    }
+
+    /// The user's function, aggregate, operator or cast that it is a call of.
+    pub fn definition(&self) -> Option<Oid> {
+        let aggregate = match self {
+            Expr::Routine(call) | Expr::SetRoutine(call) => return Some(call.def.oid),
+            Expr::Own(form) => return Some(form.definition()),
+            Expr::Aggregate(call) => &call.agg,
+            Expr::Window(call) => match &call.callee {
+                Callee::Aggregate(agg) => agg,
+                Callee::Function(_) => return None,
+            },
+            _ => return None,
+        };
+        aggregate.def().map(|def| def.oid)
     }
 
     /// A function that returns a set.

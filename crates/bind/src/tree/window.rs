@@ -10,11 +10,11 @@ pub use throng_syntax::vocabulary::{Exclude, FrameMode};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, SqlType, oid};
 
+use crate::tree::aggregate::AggFunction;
 use crate::tree::expr::{Expr, SortKey};
 use throng_values::func::number::{float, int, numeric};
 use throng_values::func::{
-    Aggregate, CastContext, EvalContext, EvalStop, WindowFunction, compare, find_cast,
-    resolve_operator,
+    CastContext, EvalContext, EvalStop, WindowFunction, compare, find_cast, resolve_operator,
 };
 
 /// Where a frame starts or ends. Offsets have no input row.
@@ -104,17 +104,17 @@ impl Window {
 }
 
 /// What is computed over a window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Callee {
     Function(&'static WindowFunction),
-    Aggregate(&'static Aggregate),
+    Aggregate(AggFunction),
 }
 
 impl Callee {
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Callee::Function(f) => f.name,
-            Callee::Aggregate(a) => a.name,
+            Callee::Aggregate(a) => a.name(),
         }
     }
 }

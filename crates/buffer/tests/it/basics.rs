@@ -161,6 +161,7 @@ fn sessions_that_miss_one_page_share_one_read_and_may_leave() {
         match world.pool.shared(page) {
             Err(Interrupt::Wait(wait)) => wait,
             Err(Interrupt::Error(error)) => panic!("{error:?}"),
+            Err(Interrupt::Yield) => panic!("nothing long was read"),
             Ok(_) => panic!("the page was pushed out"),
         }
     };

@@ -6,7 +6,7 @@ use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};
 use throng_values::func::is_polymorphic;
 
-use super::{ViewUse, id};
+use super::{AggregateDef, AggregateKind, ViewUse, id};
 use throng_values::func::{Function, Volatility};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,8 @@ pub enum RoutineBody {
     Plpgsql(String),
     /// What an extension of this server computes, by the symbol of its description.
     Native { extension: String, symbol: String },
+    /// An aggregate's functions.
+    Aggregate(Box<AggregateDef>),
 }
 
 impl RoutineBody {
@@ -57,13 +59,15 @@ impl RoutineBody {
             | RoutineBody::Standard { text, .. }
             | RoutineBody::Plpgsql(text) => text,
             RoutineBody::Native { symbol, .. } => symbol,
+            RoutineBody::Aggregate(_) => "aggregate_dummy",
         }
     }
     pub fn language(&self) -> &'static str {
         match self {
             RoutineBody::Plpgsql(_) => "plpgsql",
             RoutineBody::Native { .. } => "c",
-            _ => "sql",
+            RoutineBody::Aggregate(_) => "internal",
+            RoutineBody::Text(_) | RoutineBody::Standard { .. } => "sql",
         }
     }
 }
@@ -150,6 +154,45 @@ impl RoutineDef {
     /// The last argument takes any number of values.
     pub fn is_variadic(&self) -> bool {
         self.args.iter().any(|a| a.mode == ArgMode::Variadic)
+    }
+    pub fn aggregate(&self) -> Option<&AggregateDef> {
+        match &self.body {
+            RoutineBody::Aggregate(aggregate) => Some(aggregate),
+            _ => None,
+        }
+    }
+    /// What messages call it.
+    pub fn noun(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Function => "function",
+            RoutineKind::Procedure => "procedure",
+            RoutineKind::Aggregate => "aggregate",
+        }
+    }
+    /// The same in statements.
+    pub fn word(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Function => "FUNCTION",
+            RoutineKind::Procedure => "PROCEDURE",
+            RoutineKind::Aggregate => "AGGREGATE",
+        }
+    }
+    /// The same, whatever kind of aggregate it is.
+    pub fn article(&self) -> &'static str {
+        match self.kind {
+            RoutineKind::Aggregate => "an aggregate function",
+            _ => self.described(),
+        }
+    }
+    /// What it is, with an article.
+    pub fn described(&self) -> &'static str {
+        match (self.kind, self.aggregate().map(|a| a.kind)) {
+            (RoutineKind::Procedure, _) => "a procedure",
+            (_, None) => "a function",
+            (_, Some(AggregateKind::Normal)) => "an ordinary aggregate function",
+            (_, Some(AggregateKind::OrderedSet)) => "an ordered-set aggregate",
+            (_, Some(AggregateKind::Hypothetical)) => "a hypothetical-set aggregate",
+        }
     }
     /// Some argument's type, or the result's, is decided by each call.
     pub fn is_polymorphic(&self) -> bool {

@@ -4,7 +4,7 @@ use throng_types::range::{is_multirange, is_range};
 use throng_types::sqltype::made;
 use throng_types::{Array, Datum, Oid, oid};
 
-use super::{Rows, SystemState, definition, listed, row};
+use super::{Rows, SystemState, definition, listed, row, user_operator};
 use crate::builtin::class;
 use crate::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage,
@@ -452,6 +452,9 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             };
             rows.push(dependency(own, of, b'n'));
         }
+    }
+    for [(class, own), (of_class, of)] in user_operator::dependencies(catalog) {
+        rows.push(dependency((class, own, 0), (of_class, of, 0), b'n'));
     }
     super::trigger::dependencies(catalog, &mut rows);
     super::policy::dependencies(catalog, &mut rows);

@@ -97,12 +97,16 @@ fn user_row(catalog: &Catalog, def: &RoutineDef) -> Vec<Datum> {
     let database = catalog_name(catalog);
     let schema = catalog.schema(def.schema).map(|s| s.name.clone());
     let (kind, ret) = match def.kind {
-        RoutineKind::Function => ("FUNCTION", Some(def.ret)),
-        RoutineKind::Procedure => ("PROCEDURE", None),
+        RoutineKind::Function => (Some("FUNCTION"), Some(def.ret)),
+        RoutineKind::Procedure => (Some("PROCEDURE"), None),
+        // An aggregate is no function to the standard.
+        RoutineKind::Aggregate => (None, Some(def.ret)),
     };
     let source = def.body.text();
     let language = match def.body {
-        RoutineBody::Plpgsql(_) | RoutineBody::Native { .. } => "EXTERNAL",
+        RoutineBody::Plpgsql(_) | RoutineBody::Native { .. } | RoutineBody::Aggregate(_) => {
+            "EXTERNAL"
+        }
         _ => "SQL",
     };
     ROUTINES.row(row![

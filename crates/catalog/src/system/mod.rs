@@ -35,6 +35,7 @@ mod tests;
 mod text_search;
 pub mod trigger;
 mod types;
+mod user_operator;
 pub mod user_routine;
 mod view;
 mod waiting;

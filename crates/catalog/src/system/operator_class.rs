@@ -5,7 +5,7 @@ use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
 use crate::{Catalog, IndexMethod, builtin};
-use throng_values::func::{FAMILIES, Operator, Strategy, extension, resolve_operator_among};
+use throng_values::func::{FAMILIES, Operator, Strategy, extension, resolve_operator};
 use throng_values::inverted::{self, OperatorClass};
 
 /// A B-tree operator class.
@@ -455,10 +455,15 @@ fn searched(class: &'static OperatorClass) -> impl Iterator<Item = (FamilyOperat
     class.strategies.iter().filter_map(|strategy| {
         let (left, right) = (class.input, strategy.query);
         let known = class.extension.and_then(extension::known);
-        let own = known.into_iter().flat_map(|known| known.operators);
-        let own: Vec<&'static Operator> = own.filter(|o| o.name == strategy.operator).collect();
-        let operator = resolve_operator_among(&own, strategy.operator, Some(left), right);
-        let operator = operator.ok()?.operator.oid;
+        let mut own = known.into_iter().flat_map(|known| known.operators);
+        let own = own.find(|o| (o.name, o.left, o.right) == (strategy.operator, left, right));
+        let operator = match own {
+            Some(own) => own.oid,
+            None => {
+                let found = resolve_operator(strategy.operator, Some(left), right);
+                found.ok()?.operator.oid
+            }
+        };
         let entry = (class.family, left, right, strategy.number, operator);
         Some((entry, builtin::GIN_AM))
     })

@@ -9,12 +9,14 @@ use std::sync::LazyLock;
 use foldhash::fast::FixedState;
 use throng_types::{Array, Datum, Oid, oid};
 
-use super::{Rows, SystemState, extension, operator_class, row, types, user_routine};
+use super::{
+    Rows, SystemState, extension, operator_class, row, types, user_operator, user_routine,
+};
 use crate::{Catalog, builtin};
 use throng_values::func::leakproof::is_leakproof;
 use throng_values::func::{
     AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
-    WindowFunction, datetime::make,
+    WindowFunction, aggregate::support, datetime::make,
 };
 
 /// A row of `pg_proc`.
@@ -231,6 +233,24 @@ fn unnamed() -> Vec<Procedure> {
         .chain(handlers)
         .map(|((oid, name), args, ret)| Procedure::plain(Oid(oid), name, args, ret))
         .collect();
+    let (internal, float) = (oid::INTERNAL, oid::FLOAT8);
+    all.extend(RESTRICTIONS.iter().map(|&(number, name)| {
+        let args = vec![internal, oid::OID, internal, oid::INT4];
+        Procedure::plain(Oid(number), name, args, float)
+    }));
+    all.extend(JOINS.iter().map(|&(number, name)| {
+        let args = vec![internal, oid::OID, internal, oid::INT2, internal];
+        Procedure::plain(Oid(number), name, args, float)
+    }));
+    all.extend(support::FUNCTIONS.iter().map(|f| Procedure {
+        strict: f.strict,
+        ..Procedure::plain(
+            Oid(f.oid),
+            f.name,
+            f.args.iter().map(|arg| Oid(*arg)).collect(),
+            Oid(f.ret),
+        )
+    }));
     all.extend(
         operator_class::COMPARISONS
             .iter()
@@ -244,6 +264,59 @@ fn unnamed() -> Vec<Procedure> {
     );
     all
 }
+
+/// What guesses how many rows an operator with a constant leaves.
+const RESTRICTIONS: &[(u32, &str)] = &[
+    (101, "eqsel"),
+    (102, "neqsel"),
+    (103, "scalarltsel"),
+    (104, "scalargtsel"),
+    (139, "areasel"),
+    (336, "scalarlesel"),
+    (337, "scalargesel"),
+    (1300, "positionsel"),
+    (1302, "contsel"),
+    (1814, "iclikesel"),
+    (1815, "icnlikesel"),
+    (1818, "regexeqsel"),
+    (1819, "likesel"),
+    (1820, "icregexeqsel"),
+    (1821, "regexnesel"),
+    (1822, "nlikesel"),
+    (1823, "icregexnesel"),
+    (3169, "rangesel"),
+    (3437, "prefixsel"),
+    (3560, "networksel"),
+    (3686, "tsmatchsel"),
+    (3817, "arraycontsel"),
+    (4243, "multirangesel"),
+    (5040, "matchingsel"),
+];
+/// What guesses how many rows an operator leaves in a join.
+const JOINS: &[(u32, &str)] = &[
+    (105, "eqjoinsel"),
+    (106, "neqjoinsel"),
+    (107, "scalarltjoinsel"),
+    (108, "scalargtjoinsel"),
+    (140, "areajoinsel"),
+    (386, "scalarlejoinsel"),
+    (398, "scalargejoinsel"),
+    (1301, "positionjoinsel"),
+    (1303, "contjoinsel"),
+    (1816, "iclikejoinsel"),
+    (1817, "icnlikejoinsel"),
+    (1824, "regexeqjoinsel"),
+    (1825, "likejoinsel"),
+    (1826, "icregexeqjoinsel"),
+    (1827, "regexnejoinsel"),
+    (1828, "nlikejoinsel"),
+    (1829, "icregexnejoinsel"),
+    (3438, "prefixjoinsel"),
+    (3561, "networkjoinsel"),
+    (3687, "tsmatchjoinsel"),
+    (3818, "arraycontjoinsel"),
+    (5041, "matchingjoinsel"),
+];
 
 static PROCEDURES: LazyLock<Vec<Procedure>> = LazyLock::new(|| {
     let mut by_oid: HashMap<Oid, Procedure, FixedState> = HashMap::default();
@@ -325,46 +398,70 @@ pub(super) fn pg_operator(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let own = known.operators.iter();
         rows.extend(own.map(|o| row_of(o, def.schema, extension::code_of(catalog, &def, o))));
     }
+    rows.extend(user_operator::operator_rows(catalog));
     rows
 }
 
-/// An aggregate has no functions of its own for its steps: those columns are empty.
-pub(super) fn pg_aggregate(_: &Catalog, _: &dyn SystemState) -> Rows {
+/// The functions are PostgreSQL's, of which those of most aggregates are only names here.
+pub(super) fn pg_aggregate(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |a: &Aggregate| {
         let (kind, direct) = match a.kind {
             AggKind::Plain => (b'n', 0),
             AggKind::OrderedSet { direct, .. } => (b'o', i16::from(direct)),
             AggKind::Hypothetical(_) => (b'h', 1i16),
         };
+        const UNKNOWN: &support::AggregateParts = &support::AggregateParts {
+            aggregate: 0,
+            functions: [0; 8],
+            extra: [false; 2],
+            modify: [b'r'; 2],
+            sort_operator: 0,
+            states: [(oid::INTERNAL.0, 0), (0, 0)],
+            init: [None; 2],
+        };
+        let parts = support::parts_of(a.oid).unwrap_or(UNKNOWN);
+        let [
+            step,
+            finish,
+            combine,
+            serial,
+            deserial,
+            moving,
+            inverse,
+            moved,
+        ] = parts.functions.map(Oid);
+        let [(state, space), (moving_state, moving_space)] = parts.states;
+        let [init, moving_init] = parts.init.map(|init| init.map_or(Datum::Null, Datum::from));
         row![
             a.oid,
             Datum::Char(kind),
             direct,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
-            false,
-            false,
-            Datum::Char(b'r'),
-            Datum::Char(b'r'),
-            Oid::NONE,
-            oid::INTERNAL,
-            0,
-            Oid::NONE,
-            0,
-            Datum::Null,
-            Datum::Null,
+            step,
+            finish,
+            combine,
+            serial,
+            deserial,
+            moving,
+            inverse,
+            moved,
+            parts.extra[0],
+            parts.extra[1],
+            Datum::Char(parts.modify[0]),
+            Datum::Char(parts.modify[1]),
+            Oid(parts.sort_operator),
+            Oid(state),
+            space,
+            Oid(moving_state),
+            moving_space,
+            init,
+            moving_init,
         ]
     };
     FAMILIES
         .iter()
         .flat_map(|f| f.aggregates)
         .map(row_of)
+        .chain(user_routine::aggregate_rows(catalog))
         .collect()
 }
 
@@ -396,7 +493,8 @@ pub(super) fn pg_cast(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let built_in = FAMILIES.iter().flat_map(|f| f.casts).zip(FIRST_UNPINNED..);
     let own = extension::installed(catalog).into_iter();
     let own = own.flat_map(|(_, known)| known.cast_oids().map(|(oid, cast)| (cast, oid.0)));
-    built_in.chain(own).map(row_of).collect()
+    let rows = built_in.chain(own).map(row_of);
+    rows.chain(user_operator::cast_rows(catalog)).collect()
 }
 
 pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {

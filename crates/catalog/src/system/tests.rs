@@ -207,10 +207,8 @@ fn small() -> Catalog {
         collation: Some("C".into()),
         ..ColumnDef::new("Name", SqlType::new(oid::VARCHAR, 24))
     };
-    let serial = ColumnDef {
-        sequence: Some(ORDERS_SEQUENCE),
-        ..id.clone()
-    };
+    let mut serial = id.clone();
+    serial.sequence = Some(ORDERS_SEQUENCE);
     let dropped = ColumnDef {
         dropped: true,
         ..ColumnDef::new("gone", SqlType::TEXT)
@@ -244,6 +242,7 @@ fn small() -> Catalog {
         on_update: FkAction::NoAction,
         on_delete: FkAction::Cascade,
         match_full: false,
+        period: false,
     };
     let check = ConstraintKind::Check {
         expr: "id > 0".into(),

@@ -50,6 +50,7 @@ forms! {
     29: 52 cidin, 53 cidout, 2442 cidrecv, 2443 cidsend;
     30: 54 oidvectorin, 55 oidvectorout, 2420 oidvectorrecv, 2421 oidvectorsend;
     114: 321 json_in, 322 json_out, 323 json_recv, 324 json_send;
+    142: 2893 xml_in, 2894 xml_out, 2898 xml_recv, 2899 xml_send;
     194: 195 pg_node_tree_in, 196 pg_node_tree_out, 197 pg_node_tree_recv, 198 pg_node_tree_send;
     600: 117 point_in, 118 point_out, 2428 point_recv, 2429 point_send;
     601: 119 lseg_in, 120 lseg_out, 2480 lseg_recv, 2481 lseg_send;

@@ -1,15 +1,20 @@
-//! Functions and procedures that users made: their rows of `pg_proc`, and what `pg_get_functiondef`
-//! and its kin say.
+//! Functions, procedures and aggregates that users made: their rows of `pg_proc` and
+//! `pg_aggregate`, and what `pg_get_functiondef` and its kin say.
 
 use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, row};
-use crate::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
+use crate::{
+    AggregateDef, AggregateKind, ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind,
+    TransitionDef, builtin,
+};
 use throng_types::lexical::{quote_ident, quote_literal};
 use throng_values::func::Volatility;
 use throng_values::settings::{self, value::split_names};
 
+/// The language of what is built in.
+const INTERNAL: Oid = Oid(12);
 /// The language SQL, as `pg_language` numbers it.
 pub(super) const SQL: Oid = Oid(14);
 /// PL/pgSQL, likewise.
@@ -39,6 +44,7 @@ fn variadic(def: &RoutineDef) -> Oid {
     let last = def.args.iter().find(|a| a.mode == ArgMode::Variadic);
     match last.map(|a| a.ty) {
         None => Oid::NONE,
+        Some(oid::ANY) => oid::ANY,
         Some(oid::ANYARRAY) => oid::ANYELEMENT,
         Some(oid::ANYCOMPATIBLEARRAY) => oid::ANYCOMPATIBLE,
         Some(array) => element_of(array).unwrap_or(Oid::NONE),
@@ -59,6 +65,7 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         RoutineBody::Text(text) | RoutineBody::Plpgsql(text) => (text.as_str(), Datum::Null),
         RoutineBody::Standard { text, .. } => ("", Datum::from(text.as_str())),
         RoutineBody::Native { symbol, .. } => (symbol.as_str(), Datum::Null),
+        RoutineBody::Aggregate(_) => (def.body.text(), Datum::Null),
     };
     let settings = def.settings.iter().map(|(n, v)| format!("{n}={v}"));
     let library = match &def.body {
@@ -73,7 +80,8 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         match def.body {
             RoutineBody::Plpgsql(_) => PLPGSQL,
             RoutineBody::Native { .. } => C,
-            _ => SQL,
+            RoutineBody::Aggregate(_) => INTERNAL,
+            RoutineBody::Text(_) | RoutineBody::Standard { .. } => SQL,
         },
         def.cost as f32,
         def.rows as f32,
@@ -82,6 +90,7 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         Datum::Char(match def.kind {
             RoutineKind::Function => b'f',
             RoutineKind::Procedure => b'p',
+            RoutineKind::Aggregate => b'a',
         }),
         def.security_definer,
         def.leakproof,
@@ -143,6 +152,50 @@ pub(super) fn proc_rows(catalog: &Catalog) -> Rows {
         .collect()
 }
 
+/// The rows of `pg_aggregate`.
+pub(super) fn aggregate_rows(catalog: &Catalog) -> Rows {
+    let routines = catalog.routines().into_iter();
+    routines
+        .filter_map(|def| Some(aggregate_row(def.oid, def.aggregate()?)))
+        .collect()
+}
+
+fn aggregate_row(oid: Oid, def: &AggregateDef) -> Vec<Datum> {
+    let or_none = |oid: Option<Oid>| oid.unwrap_or(Oid::NONE);
+    let plain = &def.plain;
+    let moving = def.moving.as_ref();
+    let modify =
+        |of: Option<&TransitionDef>| Datum::Char(of.map_or('r', |t| t.finish_modify) as u8);
+    let init = |of: Option<&TransitionDef>| {
+        let text = of.and_then(|t| t.init.as_deref());
+        text.map_or(Datum::Null, Datum::from)
+    };
+    row![
+        oid,
+        Datum::Char(def.kind.letter()),
+        def.direct as i16,
+        plain.function,
+        or_none(plain.finish),
+        or_none(def.combine),
+        or_none(def.serialize),
+        or_none(def.deserialize),
+        or_none(moving.map(|m| m.function)),
+        or_none(moving.and_then(|m| m.inverse)),
+        or_none(moving.and_then(|m| m.finish)),
+        plain.finish_extra,
+        moving.is_some_and(|m| m.finish_extra),
+        modify(Some(plain)),
+        modify(moving),
+        or_none(def.sort_operator),
+        plain.state,
+        plain.space,
+        or_none(moving.map(|m| m.state)),
+        moving.map_or(0, |m| m.space),
+        init(Some(plain)),
+        init(moving),
+    ]
+}
+
 fn type_text(catalog: &Catalog, path: &[Oid], ty: Oid) -> String {
     match catalog.type_display(path, ty).filter(|_| made::is_made(ty)) {
         Some(made) => made,
@@ -157,7 +210,23 @@ pub fn arguments(catalog: &Catalog, path: &[Oid], def: &RoutineDef, defaults: bo
     let shown: Vec<String> = shown
         .map(|a| argument(catalog, path, def, a, defaults))
         .collect();
-    shown.join(", ")
+    let set = def.aggregate().filter(|a| a.kind != AggregateKind::Normal);
+    let Some(set) = set else {
+        return shown.join(", ");
+    };
+    // A repeated last argument stands for both lists.
+    let repeated = def.is_variadic() && usize::from(set.direct) == shown.len();
+    let (direct, ordered) = shown.split_at(usize::from(set.direct).min(shown.len()));
+    let ordered = match repeated {
+        true => &shown[shown.len() - 1..],
+        false => ordered,
+    };
+    let space = if direct.is_empty() { "" } else { " " };
+    format!(
+        "{}{space}ORDER BY {}",
+        direct.join(", "),
+        ordered.join(", ")
+    )
 }
 
 fn argument(
@@ -214,12 +283,9 @@ pub fn result(catalog: &Catalog, path: &[Oid], def: &RoutineDef) -> Option<Strin
 /// What `pg_get_functiondef` says; `body`: the body of one that was read when it was made.
 pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Option<&str>) -> String {
     let schema = catalog.schema(def.schema).map_or("", |s| s.name.as_str());
-    let word = match def.kind {
-        RoutineKind::Function => "FUNCTION",
-        RoutineKind::Procedure => "PROCEDURE",
-    };
     let mut text = format!(
-        "CREATE OR REPLACE {word} {}.{}({})\n",
+        "CREATE OR REPLACE {} {}.{}({})\n",
+        def.word(),
         quote_ident(schema),
         quote_ident(&def.name),
         arguments(catalog, path, def, true)
@@ -274,8 +340,8 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
     match (&def.body, body) {
         (RoutineBody::Text(source) | RoutineBody::Plpgsql(source), _) => {
             let mut tag = match def.kind {
-                RoutineKind::Function => "$function".to_owned(),
                 RoutineKind::Procedure => "$procedure".to_owned(),
+                RoutineKind::Function | RoutineKind::Aggregate => "$function".to_owned(),
             };
             while source.contains(&tag) {
                 tag.push('x');
@@ -290,6 +356,7 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
             text += shown.unwrap_or(written);
             text.push('\n');
         }
+        (RoutineBody::Aggregate(_), _) => {}
     }
     text
 }

@@ -64,6 +64,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     }
 }
 
+#[cold]
+fn set_as_value() -> Step<Datum> {
+    Err(Error::internal("a set-returning function as a value").into())
+}
+
 /// The same of what is computed.
 fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     stack::check()?;
@@ -91,9 +96,8 @@ fn compute(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             value
         }
         Expr::Routine(routine) => return routine::value(routine, row, cx),
-        Expr::SetCall { .. } | Expr::SetRoutine(_) | Expr::Variadic(_) => {
-            return Err(Error::internal("a set-returning function as a value").into());
-        }
+        Expr::Own(form) => return eval(&form.value, row, cx),
+        Expr::SetCall { .. } | Expr::SetRoutine(_) | Expr::Variadic(_) => return set_as_value(),
         Expr::Cast {
             arg,
             cast: how,

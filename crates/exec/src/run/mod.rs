@@ -29,6 +29,7 @@ pub mod items;
 pub mod join;
 pub mod limit;
 pub mod lock;
+mod own_aggregate;
 pub mod part;
 mod quantified;
 pub mod recursive;

@@ -4,6 +4,7 @@ mod absent;
 mod alter;
 mod column;
 mod copy;
+mod define;
 mod extension;
 mod json;
 mod made;
@@ -12,10 +13,12 @@ mod policy;
 mod routine;
 mod trigger;
 
+pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 pub use absent::*;
 pub use alter::*;
 pub use column::*;
 pub use copy::*;
+pub use define::*;
 pub use extension::*;
 pub use json::*;
 pub use made::*;
@@ -23,8 +26,6 @@ pub use maintain::*;
 pub use policy::*;
 pub use routine::*;
 pub use trigger::*;
-
-pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 
 /// A byte offset in the text.
 pub type Pos = u32;
@@ -651,6 +652,7 @@ pub enum Statement {
         options: Vec<DatabaseOption>,
     },
     Extension(ExtensionStatement),
+    Define(Box<Define>),
     DropAbsent(Box<DropAbsent>),
     CommentAbsent(Box<CommentAbsent>),
     DropDatabase {

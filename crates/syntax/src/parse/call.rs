@@ -6,10 +6,22 @@ use super::Parser;
 use super::ast::*;
 use super::expr::{function, level, new_call, syntax};
 use super::lexer::Kind;
+use super::xml;
+
+/// Words that, called, are followed by arguments in SQL's own syntax.
+pub(super) fn begins(word: &str) -> bool {
+    matches!(
+        word,
+        "extract" | "position" | "substring" | "overlay" | "trim"
+    ) || xml::begins(word)
+}
 
 impl Parser<'_> {
     /// Functions with SQL's own argument syntax.
     pub(super) fn special_call(&mut self, word: &str) -> Result<Expr> {
+        if xml::begins(word) {
+            return self.xml_call(word);
+        }
         let pos = self.pos();
         self.advance();
         self.expect('(')?;

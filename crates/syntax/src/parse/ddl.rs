@@ -24,6 +24,9 @@ impl Parser<'_> {
             if self.any_of(&["function", "procedure"]) {
                 return self.create_routine(true);
             }
+            if self.is("aggregate") {
+                return self.create_aggregate(true);
+            }
             if self.any_of(&["trigger", "constraint"]) {
                 return self.create_trigger(true, pos);
             }
@@ -88,10 +91,10 @@ impl Parser<'_> {
             "rule" => Ok(self.skip_unsupported("CREATE RULE")),
             "policy" => self.create_policy(),
             "statistics" => Ok(self.skip_unsupported("CREATE STATISTICS")),
-            "aggregate" => Ok(self.skip_unsupported("CREATE AGGREGATE")),
-            "operator" => Ok(self.skip_unsupported("CREATE OPERATOR")),
+            "aggregate" => self.create_aggregate(false),
+            "operator" => self.create_operator(),
             "collation" => Ok(self.skip_unsupported("CREATE COLLATION")),
-            "cast" => Ok(self.skip_unsupported("CREATE CAST")),
+            "cast" => self.create_cast(),
             "language" | "trusted" => Ok(self.skip_unsupported("CREATE LANGUAGE")),
             "foreign" | "server" => Ok(self.skip_unsupported("foreign data")),
             "event" => Ok(self.skip_unsupported("CREATE EVENT TRIGGER")),
@@ -410,6 +413,22 @@ impl Parser<'_> {
         Ok(options)
     }
 
+    fn alter_schema(&mut self) -> Result<Statement> {
+        self.advance();
+        let (name, pos) = self.name_pos()?;
+        let change = self.object_change()?;
+        let name = Name {
+            parts: vec![name],
+            pos,
+        };
+        Ok(Statement::AlterObject {
+            kind: ObjectKind::Schema,
+            name,
+            if_exists: false,
+            change,
+        })
+    }
+
     pub(super) fn alter(&mut self) -> Result<Statement> {
         self.keyword("alter")?;
         let Some(word) = self.peek_word().map(str::to_string) else {
@@ -472,26 +491,12 @@ impl Parser<'_> {
                     options,
                 })
             }
-            "schema" => {
-                self.advance();
-                let (name, pos) = self.name_pos()?;
-                let change = self.object_change()?;
-                let name = Name {
-                    parts: vec![name],
-                    pos,
-                };
-                let kind = ObjectKind::Schema;
-                Ok(Statement::AlterObject {
-                    kind,
-                    name,
-                    if_exists: false,
-                    change,
-                })
-            }
+            "schema" => self.alter_schema(),
             "role" | "user" | "group" => self.alter_role(&word),
             "database" => self.alter_database(),
             "view" => self.alter_view(),
-            "function" | "procedure" | "routine" => self.alter_routine(&word),
+            "function" | "procedure" | "routine" | "aggregate" => self.alter_routine(&word),
+            "operator" => self.alter_operator(),
             "trigger" => self.alter_trigger(),
             "policy" => self.alter_policy(),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
@@ -503,9 +508,10 @@ impl Parser<'_> {
             }
             "extension" => self.alter_extension(),
             "materialized" => self.alter_materialized_view(),
-            "aggregate" | "operator" | "collation" | "publication" | "subscription"
-            | "tablespace" | "rule" | "statistics" | "server" | "foreign" | "language"
-            | "event" | "text" | "conversion" | "large" => Ok(self.skip_unsupported("this ALTER")),
+            "collation" | "publication" | "subscription" | "tablespace" | "rule" | "statistics"
+            | "server" | "foreign" | "language" | "event" | "text" | "conversion" | "large" => {
+                Ok(self.skip_unsupported("this ALTER"))
+            }
             _ => Err(self.unexpected()),
         }
     }
@@ -655,13 +661,19 @@ impl Parser<'_> {
             "type" => ObjectKind::Type,
             "domain" => ObjectKind::Domain,
             "extension" => ObjectKind::Other("extension"),
-            "function" | "procedure" | "routine" => return self.drop_routine(&word),
+            "function" | "procedure" | "routine" | "aggregate" => {
+                return self.drop_routine(&word);
+            }
+            "operator" if !self.any_of(&["class", "family"]) || self.is_punct_at(1, '.') => {
+                return self.drop_operators();
+            }
+            "cast" => return self.drop_cast(),
             "owned" => return self.drop_owned(),
             "trigger" => return self.drop_trigger(),
             "policy" => return self.drop_policy(),
-            "rule" | "operator" | "cast" | "publication" | "subscription" | "tablespace"
-            | "collation" | "statistics" | "server" | "foreign" | "language" | "procedural"
-            | "event" | "text" | "conversion" | "transform" | "access" | "aggregate" => {
+            "rule" | "operator" | "publication" | "subscription" | "tablespace" | "collation"
+            | "statistics" | "server" | "foreign" | "language" | "procedural" | "event"
+            | "text" | "conversion" | "transform" | "access" => {
                 return self.drop_absent(&word);
             }
             _ => {
@@ -724,7 +736,20 @@ impl Parser<'_> {
             "column" => ObjectKind::Column,
             "constraint" => ObjectKind::Constraint,
             "type" => ObjectKind::Type,
-            "function" | "procedure" | "routine" => return self.comment_on_routine(&word),
+            "function" | "procedure" | "routine" | "aggregate" => {
+                return self.comment_on_routine(&word);
+            }
+            "operator"
+                if !matches!(self.kind_at(1), Kind::Word(word) if word == "class" || word == "family")
+                    || self.is_punct_at(2, '.') =>
+            {
+                self.advance();
+                return self.comment_on_operator();
+            }
+            "cast" => {
+                self.advance();
+                return self.comment_on_cast();
+            }
             "domain" => ObjectKind::Domain,
             "trigger" => return self.comment_on_trigger(),
             "policy" => return self.comment_on_policy(),

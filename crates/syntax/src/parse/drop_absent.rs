@@ -4,8 +4,7 @@
 use throng_types::Result;
 
 use super::Parser;
-use super::ast::{AbsentObject, CommentAbsent, DropAbsent, RoutineName, Statement};
-use super::lexer::Kind;
+use super::ast::{AbsentObject, CommentAbsent, DropAbsent, Statement};
 
 impl Parser<'_> {
     /// After DROP and the kind's first word.
@@ -18,7 +17,6 @@ impl Parser<'_> {
             "RULE",
             "OPERATOR CLASS",
             "OPERATOR FAMILY",
-            "CAST",
             "TABLESPACE",
             "SUBSCRIPTION",
             "CONVERSION",
@@ -76,8 +74,6 @@ impl Parser<'_> {
             "language" => "LANGUAGE",
             "tablespace" => "TABLESPACE",
             "rule" => "RULE",
-            "cast" => "CAST",
-            "aggregate" => "AGGREGATE",
             "procedural" if self.word("language") => "LANGUAGE",
             "access" if self.word("method") => "ACCESS METHOD",
             "event" if self.word("trigger") => "EVENT TRIGGER",
@@ -88,7 +84,6 @@ impl Parser<'_> {
                 "OPERATOR CLASS"
             }
             "operator" if self.word("family") => "OPERATOR FAMILY",
-            "operator" => "OPERATOR",
             "text" if self.words(&["search", "configuration"]) => "TEXT SEARCH CONFIGURATION",
             "text" if self.words(&["search", "dictionary"]) => "TEXT SEARCH DICTIONARY",
             "text" if self.words(&["search", "parser"]) => "TEXT SEARCH PARSER",
@@ -111,48 +106,8 @@ impl Parser<'_> {
                 let method = self.name()?;
                 AbsentObject::Class { name, method }
             }
-            "OPERATOR" => self.operator_with_args()?,
-            "AGGREGATE" => AbsentObject::Aggregate(self.aggregate_with_args()?),
-            "CAST" => self.parens(|p| {
-                let from = p.type_name()?;
-                p.keyword("as")?;
-                Ok(AbsentObject::Cast(from, p.type_name()?))
-            })?,
             "LARGE OBJECT" => AbsentObject::Numbered(self.integer()?),
             _ => AbsentObject::Named(self.any_name()?),
         })
-    }
-
-    /// `name(*)`: an aggregate of no arguments.
-    fn aggregate_with_args(&mut self) -> Result<RoutineName> {
-        let mut routine = RoutineName {
-            name: self.any_name()?,
-            args: None,
-        };
-        if self.is_punct('(') && matches!(self.kind_at(1), Kind::Op(op) if op == "*") {
-            self.parens(|p| p.op_name().map(|_| ()))?;
-            routine.args = Some(vec![]);
-        } else if self.is_punct('(') {
-            routine.args = Some(self.routine_args()?);
-        }
-        Ok(routine)
-    }
-
-    /// `schema.<<(int, none)`
-    fn operator_with_args(&mut self) -> Result<AbsentObject> {
-        let mut name = String::new();
-        while matches!(self.kind(), Kind::Word(_) | Kind::Quoted(_)) {
-            name += &self.name()?;
-            name.push('.');
-            self.expect('.')?;
-        }
-        name += &self.op_name()?;
-        let types = self.parens(|p| {
-            p.list(|p| match p.word("none") {
-                true => Ok(None),
-                false => p.type_name().map(Some),
-            })
-        })?;
-        Ok(AbsentObject::Operator(name, types))
     }
 }

@@ -33,7 +33,7 @@ pub(super) enum Content {
     Exprs(Vec<Expr>),
 }
 
-fn boxed(node: Node, pos: Pos) -> Box<Expr> {
+pub(super) fn boxed(node: Node, pos: Pos) -> Box<Expr> {
     Box::new(Expr { node, pos })
 }
 
@@ -62,7 +62,10 @@ impl Parser<'_> {
             });
         }
         let Kind::Op(op) = self.kind() else {
-            return self.primary();
+            return match self.is("operator") && self.is_punct_at(1, '(') {
+                true => self.prefix_operator(),
+                false => self.primary(),
+            };
         };
         let op = op.clone();
         self.advance();
@@ -79,19 +82,8 @@ impl Parser<'_> {
                 Err(self.unexpected())
             }
             _ => {
-                let arg = self.expr_at(level::ADD)?;
-                let op = Operator {
-                    schema: None,
-                    name: op,
-                    pos,
-                };
-                Ok(Expr {
-                    node: Node::Unary {
-                        op,
-                        arg: Box::new(arg),
-                    },
-                    pos,
-                })
+                self.at -= 1;
+                self.prefix_operator()
             }
         }
     }
@@ -317,9 +309,7 @@ impl Parser<'_> {
                     false => node,
                 });
             }
-            "document" => {
-                return Err(self.unsupported(&format!("IS {}", word.to_uppercase()), pos));
-            }
+            "document" => return Ok(self.is_document(*arg, negated, pos)),
             _ => return Err(self.unexpected()),
         };
         self.advance();
@@ -660,9 +650,7 @@ impl Parser<'_> {
                 }
                 return self.name_primary();
             }
-            "extract" | "position" | "substring" | "overlay" | "trim" if called => {
-                return self.special_call(word);
-            }
+            word if called && super::call::begins(word) => return self.special_call(word),
             "current_date" | "current_role" | "current_user" | "session_user" | "user"
             | "current_catalog" | "system_user" => {
                 self.advance();

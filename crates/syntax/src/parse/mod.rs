@@ -17,6 +17,7 @@ mod constraint;
 mod copy;
 mod database;
 mod ddl;
+mod define;
 mod dml;
 mod domain;
 mod drop_absent;
@@ -43,6 +44,7 @@ mod utility;
 mod view;
 pub mod walk;
 mod window;
+mod xml;
 
 use throng_types::error::state;
 use throng_types::lexical::is_space;

@@ -90,7 +90,34 @@ impl Parser<'_> {
         Ok(args)
     }
 
+    /// An argument of an aggregate, which has no default.
+    pub(super) fn aggregate_arg(&mut self) -> Result<RoutineArg> {
+        let arg = self.plain_arg()?;
+        match arg.mode {
+            ArgMode::Out | ArgMode::InOut => {
+                let message = "aggregates cannot have output arguments";
+                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
+                Err(super::error_at(code, message, arg.pos))
+            }
+            _ => Ok(arg),
+        }
+    }
+
     fn routine_arg(&mut self) -> Result<RoutineArg> {
+        let mut arg = self.plain_arg()?;
+        if self.word("default") || self.op("=") {
+            let start = self.pos();
+            let expr = self.expr()?;
+            arg.default = Some(Source {
+                expr,
+                text: self.text_from(start),
+            });
+        }
+        Ok(arg)
+    }
+
+    /// An argument without its default.
+    fn plain_arg(&mut self) -> Result<RoutineArg> {
         let pos = self.pos();
         let mut mode = self.arg_mode();
         let name = match self.parameter_name_ahead() {
@@ -100,23 +127,11 @@ impl Parser<'_> {
         if mode.is_none() {
             mode = self.arg_mode();
         }
-        let ty = self.routine_type()?;
-        let default = match self.word("default") || self.op("=") {
-            true => {
-                let start = self.pos();
-                let expr = self.expr()?;
-                Some(Source {
-                    expr,
-                    text: self.text_from(start),
-                })
-            }
-            false => None,
-        };
         Ok(RoutineArg {
             mode: mode.unwrap_or(ArgMode::In),
             name,
-            ty,
-            default,
+            ty: self.routine_type()?,
+            default: None,
             pos,
         })
     }
@@ -336,10 +351,18 @@ impl Parser<'_> {
         Ok(RoutineName { name, args })
     }
 
-    /// From FUNCTION, PROCEDURE or ROUTINE on.
+    /// What follows the word for a routine.
+    fn named_routine(&mut self, word: &str) -> Result<RoutineName> {
+        match word {
+            "aggregate" => self.aggregate_with_args(),
+            _ => self.routine_with_args(),
+        }
+    }
+
+    /// From FUNCTION, PROCEDURE, ROUTINE or AGGREGATE on.
     pub(super) fn alter_routine(&mut self, word: &str) -> Result<Statement> {
         self.advance();
-        let routine = self.routine_with_args()?;
+        let routine = self.named_routine(word)?;
         let is_object = self.any_of(&["rename", "owner"])
             || self.is("set") && self.is_at(1, "schema") && !self.is_at(2, "to");
         if self.is("depends") || self.is("no") {
@@ -368,10 +391,10 @@ impl Parser<'_> {
         })
     }
 
-    /// After FUNCTION, PROCEDURE or ROUTINE.
+    /// After FUNCTION, PROCEDURE, ROUTINE or AGGREGATE.
     pub(super) fn drop_routine(&mut self, word: &str) -> Result<Statement> {
         let if_exists = self.if_exists();
-        let routines = self.list(Self::routine_with_args)?;
+        let routines = self.list(|p| p.named_routine(word))?;
         let cascade = self.cascade();
         Ok(Statement::DropRoutine {
             word: Self::routine_word(word),
@@ -381,10 +404,10 @@ impl Parser<'_> {
         })
     }
 
-    /// From FUNCTION, PROCEDURE or ROUTINE on.
+    /// From FUNCTION, PROCEDURE, ROUTINE or AGGREGATE on.
     pub(super) fn comment_on_routine(&mut self, word: &str) -> Result<Statement> {
         self.advance();
-        let routine = self.routine_with_args()?;
+        let routine = self.named_routine(word)?;
         self.keyword("is")?;
         let text = match self.word("null") {
             true => None,

@@ -125,6 +125,29 @@ pub enum FkAction {
 pub enum RoutineKind {
     Function,
     Procedure,
+    Aggregate,
+}
+
+/// How an aggregate comes to its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AggregateKind {
+    /// One after the other.
+    Normal,
+    /// Called with WITHIN GROUP.
+    OrderedSet,
+    /// The same, with its direct arguments as one more row.
+    Hypothetical,
+}
+
+impl AggregateKind {
+    /// As `pg_aggregate.aggkind` has it.
+    pub fn letter(self) -> u8 {
+        match self {
+            AggregateKind::Normal => b'n',
+            AggregateKind::OrderedSet => b'o',
+            AggregateKind::Hypothetical => b'h',
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
-//! Whether a query holds, with three answers: a phrase cannot be judged where positions are missing.
+//! Whether a query holds, with three answers: a phrase cannot be judged where positions are
+//! missing.
 //!
 //! A part of a phrase answers the places where it ends. So that `!` can stand within a phrase, the
 //! list may be the complement: every place but those.

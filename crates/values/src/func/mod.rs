@@ -26,6 +26,7 @@ mod money;
 pub mod named;
 mod network;
 pub mod number;
+mod operator;
 mod polymorphic;
 pub mod range;
 mod regex_func;
@@ -46,6 +47,7 @@ mod time_series;
 mod to_char;
 mod window;
 pub mod written;
+pub mod xml;
 
 pub use crate::eval::{
     EvalContext, EvalHost, EvalResult, EvalStop, Field, ObjectKind, RelColumn, TransitionTable,
@@ -53,14 +55,17 @@ pub use crate::eval::{
 };
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
 pub use coerce::{can_coerce, select_common_type};
+pub use operator::{
+    ChosenOperator, GivenOperator, OperatorSignature, ResolvedOperator, choose_operator,
+    resolve_operator,
+};
 pub use polymorphic::{actual_type, is_polymorphic};
 pub use registry::{
     aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,
     operators_named, windows_named,
 };
 pub use resolve::{
-    Callee, Filler, Given, Resolved, ResolvedOperator, Signature, resolve_call, resolve_function,
-    resolve_operator, resolve_operator_among,
+    Callee, Filler, Given, NO_CASTS, Resolved, Signature, resolve_call, resolve_function,
 };
 pub use throng_types::vocabulary::Volatility;
 
@@ -294,6 +299,7 @@ pub static FAMILIES: &[FunctionFamily] = &[
         ..FunctionFamily::NONE
     },
     FunctionFamily {
+        functions: aggregate::accumulate::FUNCTIONS,
         aggregates: aggregate::ordered::AGGREGATES,
         ..FunctionFamily::NONE
     },
@@ -333,6 +339,16 @@ pub static FAMILIES: &[FunctionFamily] = &[
     },
     FunctionFamily {
         functions: snapshot::SETS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: xml::FUNCTIONS,
+        aggregates: xml::AGGREGATES,
+        casts: xml::CASTS,
+        ..FunctionFamily::NONE
+    },
+    FunctionFamily {
+        functions: xml::CALLS,
         ..FunctionFamily::NONE
     },
     FunctionFamily {

@@ -15,8 +15,8 @@ use super::cast::CastContext;
 use super::coerce::{can_coerce, category, is_array, is_preferred};
 use super::polymorphic::{actualize, is_compatible_family, is_polymorphic, polymorphic_element};
 use super::{
-    Aggregate, Function, Operator, WindowFunction, aggregates_named, extension, functions_named,
-    named, operators_named, windows_named,
+    Aggregate, Function, WindowFunction, aggregates_named, extension, functions_named, named,
+    windows_named,
 };
 use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, type_name};
@@ -72,7 +72,15 @@ pub struct Given<'a> {
     pub routines: &'a [Signature],
     /// The place of `pg_catalog` in the path; none: built-in ones are not asked for.
     pub builtin: Option<usize>,
+    /// Whether a user's cast takes one type to another anywhere.
+    pub casts: &'a dyn Fn(Oid, Oid) -> bool,
 }
+
+/// Whether a user's cast takes one type to another anywhere.
+pub(super) type Casts<'a> = &'a dyn Fn(Oid, Oid) -> bool;
+
+/// No cast of a user's.
+pub const NO_CASTS: &dyn Fn(Oid, Oid) -> bool = &|_, _| false;
 
 /// A function that a user made, as the choice among overloads needs it.
 #[derive(Clone, Debug)]
@@ -89,31 +97,25 @@ pub struct Signature {
     pub ret: Oid,
 }
 
-/// An operator chosen, with what its operands must be cast to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ResolvedOperator {
-    pub operator: &'static Operator,
-    /// None for a prefix operator.
-    pub left: Oid,
-    pub right: Oid,
-    pub ret: Oid,
-}
-
 /// One way to call a name with so many arguments.
-struct Candidate<T> {
+pub(super) struct Candidate<T> {
     /// For each given argument.
-    args: Vec<Oid>,
+    pub args: Vec<Oid>,
     variadic_from: Option<usize>,
-    item: T,
+    pub item: T,
     fill: Vec<Filler>,
     /// Its schema's place in the search path.
-    rank: usize,
+    pub rank: usize,
     /// How many parameters have their defaults.
     defaulted: usize,
 }
 
 impl<T> Candidate<T> {
-    fn plain(args: Vec<Oid>, variadic_from: Option<usize>, item: T) -> Candidate<T> {
+    pub fn of_rank(self, rank: usize) -> Candidate<T> {
+        Candidate { rank, ..self }
+    }
+
+    pub fn plain(args: Vec<Oid>, variadic_from: Option<usize>, item: T) -> Candidate<T> {
         Candidate {
             args,
             variadic_from,
@@ -182,7 +184,10 @@ fn routine_candidate(
         }
         if given.args.len() >= types.len() {
             let fixed = types.len() - 1;
-            let element = polymorphic_element(types[fixed]).or_else(|| element_of(types[fixed]))?;
+            let element = match types[fixed] {
+                oid::ANY => oid::ANY,
+                array => polymorphic_element(array).or_else(|| element_of(array))?,
+            };
             let mut args = types[..fixed].to_vec();
             args.resize(given.args.len(), element);
             return Some(Candidate {
@@ -293,6 +298,7 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         variadic: false,
         routines: &[],
         builtin: Some(0),
+        casts: NO_CASTS,
     })
 }
 
@@ -371,7 +377,7 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
     let exact = exact.or_else(|| candidates.iter().position(|c| c.args == args));
     let index = match exact {
         Some(index) => index,
-        None => match choose(&candidates, args) {
+        None => match choose(&candidates, args, given.casts) {
             Choice::One(index) => index,
             Choice::None => return Err(undefined()),
             Choice::Many => return Err(ambiguous()),
@@ -466,7 +472,7 @@ const COMPARES_ITEMS: &[&str] = &[
 
 /// 42883 where arrays of any type were asked for, and given are arrays of items that nothing
 /// compares.
-fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
+pub(super) fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
     for (declared, given) in declared.iter().zip(given) {
         let any_array = matches!(*declared, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
         let items = element_of(*given).filter(|_| any_array);
@@ -503,118 +509,20 @@ fn unknown_polymorphic() -> Error {
     )
 }
 
-/// Chooses the operator for these operands; `left` is None for a prefix operator.
-pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<ResolvedOperator> {
-    resolve_operator_among(&[], name, left, right)
-}
-
-/// The same, where operators of extensions are in the path, too. Those of the operands' types are
-/// in it always.
-pub fn resolve_operator_among(
-    in_path: &[&'static Operator],
-    name: &str,
-    left: Option<Oid>,
-    right: Oid,
-) -> Result<ResolvedOperator> {
-    // `<>` has an old spelling.
-    let table_name = if name == "!=" { "<>" } else { name };
-    let operands: Vec<Oid> = left.into_iter().chain([right]).collect();
-    let of_types = extension::of_types(&operands).into_iter();
-    let of_types = of_types.flat_map(|e| e.operators);
-    let attached = of_types.filter(|o| o.name == table_name && !in_path.contains(o));
-    let candidates: Vec<Candidate<&'static Operator>> = operators_named(table_name)
-        .iter()
-        .copied()
-        .chain(in_path.iter().copied())
-        .chain(attached)
-        .filter(|o| (o.left == Oid::NONE) == left.is_none())
-        .map(|o| {
-            let args = if left.is_some() {
-                vec![o.left, o.right]
-            } else {
-                vec![o.right]
-            };
-            Candidate::plain(args, None, o)
-        })
-        .collect();
-    let exact = |types: &[Oid]| candidates.iter().position(|c| c.args == types);
-    let mut found = exact(&operands);
-    if found.is_none() && operands.len() == 2 {
-        found = match (operands[0], operands[1]) {
-            (oid::UNKNOWN, known) if known != oid::UNKNOWN => exact(&[known, known]),
-            (known, oid::UNKNOWN) if known != oid::UNKNOWN => exact(&[known, known]),
-            _ => None,
-        };
-    }
-    let describe = || match left {
-        Some(left) => format!("{} {name} {}", type_name(left), type_name(right)),
-        None => format!("{name} {}", type_name(right)),
-    };
-    let undefined = || {
-        Error::new(
-            state::UNDEFINED_FUNCTION,
-            format!("operator does not exist: {}", describe()),
-        )
-        .hint(if left.is_some() {
-            "No operator matches the given name and argument types. You might need to add explicit type casts."
-        } else {
-            "No operator matches the given name and argument type. You might need to add an explicit type cast."
-        })
-    };
-    let index = match found {
-        Some(index) => index,
-        None => match choose(&candidates, &operands) {
-            Choice::One(index) => index,
-            Choice::None => return Err(undefined()),
-            Choice::Many => {
-                return Err(Error::new(
-                    state::AMBIGUOUS_FUNCTION,
-                    format!("operator is not unique: {}", describe()),
-                )
-                .hint(
-                    "Could not choose a best candidate operator. You might need to add explicit type casts.",
-                ));
-            }
-        },
-    };
-    let operator = candidates[index].item;
-    let mut types = candidates[index].args.clone();
-    let ret = actualize(&mut types, &operands, operator.ret).ok_or_else(undefined)?;
-    if matches!(
-        operator.name,
-        "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&"
-    ) {
-        must_be_ordered(operator.name, &candidates[index].args, &types)?;
-    }
-    let right = types[types.len() - 1];
-    let left = if types.len() == 2 {
-        types[0]
-    } else {
-        Oid::NONE
-    };
-    Ok(ResolvedOperator {
-        operator,
-        left,
-        right,
-        ret,
-    })
-}
-
-enum Choice {
+pub(super) enum Choice {
     None,
     One(usize),
     Many,
 }
 
 /// Steps 2 to 5. Gives an index into `candidates`.
-fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
+pub(super) fn choose<T>(candidates: &[Candidate<T>], given: &[Oid], casts: Casts<'_>) -> Choice {
+    let can_coerce = |from, to| can_coerce(from, to, CastContext::Implicit) || casts(from, to);
     // 2. Coercible at all.
     let mut left: Vec<usize> = (0..candidates.len())
         .filter(|&i| {
             let pairs = given.iter().zip(&candidates[i].args);
-            pairs
-                .into_iter()
-                .all(|(&g, &a)| can_coerce(g, a, CastContext::Implicit))
+            pairs.into_iter().all(|(&g, &a)| can_coerce(g, a))
         })
         .collect();
     // A polymorphic candidate must also have one consistent answer.
@@ -693,16 +601,14 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
     }
     // 5. Unknowns are like the knowns, if those are all alike.
     let mut kinds = known.iter().map(|&p| given[p]);
-    if let Some(first) = kinds.next()
-        && kinds.all(|k| k == first)
-    {
+    if let Some(first) = kinds.next().filter(|first| kinds.all(|k| k == *first)) {
         let alike = vec![first; given.len()];
         let like: Vec<usize> = left
             .iter()
             .copied()
             .filter(|&i| {
                 let args = &candidates[i].args;
-                unknown.iter().all(|&p| can_coerce(first, args[p], CastContext::Implicit))
+                unknown.iter().all(|&p| can_coerce(first, args[p]))
                     // `integer[] || '{3}'` joins arrays: an array is no item of itself.
                     && actualize(&mut args.clone(), &alike, oid::VOID).is_some()
             })

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   row        {3,1,1}        ──extract_value──►  keys 1, 3
-//!   condition  col @> {1,3}   ──extract_query──►  All [Key 1, Key 3]    rows that have all of them
-//!              col && {1,3}                       Any [Key 1, Key 3]    rows that have one of them
+//!   condition  col @> {1,3}   ──extract_query──►  All [Key 1, Key 3]    rows with all
+//!              col && {1,3}                       Any [Key 1, Key 3]    rows with one
 //!              col <@ {1,3}                       Any [Key 1, Key 3, EMPTY]
 //!              col @> {}                          Everything
 //! ```

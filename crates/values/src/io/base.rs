@@ -3,7 +3,7 @@
 //! How their values are ordered is told in `throng_types::base`, by a description of the same oid.
 
 use super::{
-    bits, citext, geometric, hardware, hstore, money, network, snapshot, text_search, vector,
+    bits, citext, geometric, hardware, hstore, money, network, snapshot, text_search, vector, xml,
 };
 use crate::eval::EvalContext;
 use throng_types::{Error, Oid, Result};
@@ -25,11 +25,15 @@ pub struct Modifier {
     /// From what stands in parentheses after the type's name.
     pub from_written: fn(&[i32]) -> Result<i32>,
     /// Applied to a value's bytes by an assignment or an explicit cast; None where they stay.
-    pub apply: fn(value: &[u8], typmod: i32, explicit: bool) -> Result<Option<Vec<u8>>>,
+    pub apply: ApplyModifier,
 }
+
+/// Of a value, the modifier and whether the cast is an explicit one.
+pub type ApplyModifier = fn(&[u8], i32, bool) -> Result<Option<Vec<u8>>>;
 
 /// Every type of this kind, by oid.
 static BASE_TYPES: &[&BaseInputOutput] = &[
+    &xml::XML,
     &geometric::POINT,
     &geometric::LSEG,
     &geometric::PATH,

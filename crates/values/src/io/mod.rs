@@ -23,6 +23,7 @@ pub mod snapshot;
 pub mod text_search;
 pub mod typmod;
 pub mod vector;
+pub mod xml;
 
 use crate::acl;
 use crate::eval::{EvalContext, ObjectKind};

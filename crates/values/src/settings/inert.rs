@@ -339,9 +339,6 @@ inert! {
     free "GIN indexes have no pending list" {
         "gin_pending_list_limit" int(64, MAX, KB), "4096", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum size of the pending list for GIN index."
     }
-    free "there is no XML" {
-        "xmlbinary" Kind::Enum(&["base64", "hex"]), "base64", User; "Client Connection Defaults / Statement Behavior", "Sets how binary values are to be encoded in XML."
-    }
     free "the lock table grows as it must" {
         "max_locks_per_transaction" int(10, MAX, Unit::None), "64", Postmaster; "Lock Management", "Sets the maximum number of locks per transaction."
         "max_pred_locks_per_page" int(0, MAX, Unit::None), "2", Sighup; "Lock Management", "Sets the maximum number of predicate-locked tuples per page."

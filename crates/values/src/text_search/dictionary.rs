@@ -1,10 +1,10 @@
 //! Dictionaries: what a word is found by.
 
-use crate::func::string::lowered;
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 use throng_types::Oid;
+use throng_types::base::lower_case;
 
 /// One of those that every database has.
 pub struct Dictionary {
@@ -126,7 +126,7 @@ impl Dictionary {
     }
     /// The lexemes that a word is found by: none of a stop word. Both kinds know every word.
     pub fn lexize(&self, word: &str) -> Vec<String> {
-        let word = lowered(word);
+        let word = lower_case(word);
         let Some(language) = self.language else {
             return vec![word];
         };

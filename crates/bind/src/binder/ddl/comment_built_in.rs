@@ -1,7 +1,6 @@
 //! COMMENT ON objects that are built in, and on those of kinds of which a user makes none.
 
 use throng_types::error::state;
-use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result};
 
 use crate::binder::Binder;
@@ -12,10 +11,7 @@ use throng_catalog::system::named;
 use throng_syntax::parse::ast::{
     AbsentObject, CommentAbsent, Name, RoutineName, RoutineType, TypeName,
 };
-use throng_values::func::cast::CastMethod;
-use throng_values::func::{
-    CastContext, aggregates_named, find_cast, functions_named, operators_named,
-};
+use throng_values::func::aggregates_named;
 
 fn missing(message: String) -> Error {
     Error::new(state::UNDEFINED_OBJECT, message)
@@ -39,22 +35,6 @@ impl Binder<'_> {
     /// The catalog that the object is in, and its number there.
     fn built_in(&mut self, kind: &str, object: &AbsentObject) -> Result<(Oid, Oid)> {
         match object {
-            AbsentObject::Operator(name, types) => self.built_in_operator(name, types),
-            AbsentObject::Aggregate(routine) => self.built_in_aggregate(routine),
-            AbsentObject::Cast(from, to) => {
-                let (from, to) = (self.type_without_place(from)?, self.type_without_place(to)?);
-                let cast = find_cast(from, to, CastContext::Explicit);
-                let by_text = |m| matches!(m, CastMethod::Text | CastMethod::Unknown);
-                // The numbers of casts are not the same from one version to the next.
-                if from != to && cast.is_some_and(|cast| !by_text(cast.method)) {
-                    return Err(Error::unsupported("COMMENT ON CAST"));
-                }
-                Err(missing(format!(
-                    "cast from type {} to type {} does not exist",
-                    type_name(from),
-                    type_name(to)
-                )))
-            }
             AbsentObject::Class { name, method } => {
                 if named::access_method(method).is_none() {
                     let message = format!("access method \"{method}\" does not exist");
@@ -130,44 +110,11 @@ impl Binder<'_> {
         }
     }
 
-    fn built_in_operator(&mut self, name: &str, types: &[Option<TypeName>]) -> Result<(Oid, Oid)> {
-        let (schema, last) = match name.rsplit_once('.') {
-            Some((schema, last)) => (Some(schema), last),
-            None => (None, name),
-        };
-        if let Some(schema) = schema {
-            self.schema(schema)?;
-        }
-        let mut operands = Vec::with_capacity(types.len());
-        for ty in types {
-            operands.push(match ty {
-                Some(ty) => self.type_without_place(ty)?,
-                None => Oid::NONE,
-            });
-        }
-        let (left, right) = match operands[..] {
-            [left, right] => (left, right),
-            _ => {
-                let message = "missing argument";
-                return Err(Error::new(state::SYNTAX_ERROR, message)
-                    .hint("Use NONE to denote the missing argument of a unary operator."));
-            }
-        };
-        let of_system = schema.is_none_or(|schema| schema == "pg_catalog");
-        let mut known = operators_named(last).iter().filter(|_| of_system);
-        let Some(found) = known.find(|o| o.left == left && o.right == right) else {
-            let operands = match left {
-                Oid::NONE => format!("{name} {}", type_name(right)),
-                left => format!("{} {name} {}", type_name(left), type_name(right)),
-            };
-            let message = format!("operator does not exist: {operands}");
-            return Err(Error::new(state::UNDEFINED_FUNCTION, message));
-        };
-        self.must_own(builtin::SUPERUSER, "operator", last)?;
-        Ok((class::OPERATOR, found.oid))
-    }
-
-    fn built_in_aggregate(&mut self, routine: &RoutineName) -> Result<(Oid, Oid)> {
+    /// COMMENT ON AGGREGATE of one that is built in.
+    pub(in crate::binder) fn built_in_aggregate(
+        &mut self,
+        routine: &RoutineName,
+    ) -> Result<Option<Oid>> {
         let name = &routine.name;
         if let Some(schema) = name.schema() {
             self.schema(schema)?;
@@ -184,19 +131,9 @@ impl Binder<'_> {
         let mut known = aggregates_named(last).iter().filter(|_| of_system);
         if let Some(found) = known.find(|a| a.args == types && a.oid != Oid::NONE) {
             self.must_own(builtin::SUPERUSER, "aggregate", last)?;
-            return Ok((class::PROCEDURE, found.oid));
+            return Ok(Some(found.oid));
         }
-        let list: Vec<String> = types.iter().map(|ty| type_name(*ty)).collect();
-        let called = format!("{name}({})", list.join(", "));
-        let of_system = of_system && functions_named(last).iter().any(|f| f.args == types);
-        let routines = self.routines_named(name);
-        let of_user = routines.iter().any(|(_, def)| def.input_types() == types);
-        if of_system || of_user {
-            let message = format!("function {called} is not an aggregate");
-            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
-        }
-        let message = format!("aggregate {called} does not exist");
-        Err(Error::new(state::UNDEFINED_FUNCTION, message))
+        Ok(None)
     }
 
     fn type_without_place(&self, ty: &TypeName) -> Result<Oid> {

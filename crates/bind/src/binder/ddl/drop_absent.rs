@@ -5,14 +5,9 @@ use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use crate::binder::Binder;
-use crate::binder::routine::change::written_type;
 use crate::command::Ddl;
 use throng_catalog::Relation;
-use throng_syntax::parse::ast::{AbsentObject, DropAbsent, Name, RoutineType};
-use throng_values::func::cast::CastMethod;
-use throng_values::func::{
-    CastContext, aggregates_named, find_cast, functions_named, operators_named,
-};
+use throng_syntax::parse::ast::{AbsentObject, DropAbsent, Name};
 
 /// The collations, languages, access methods and tablespaces that are built in.
 const BUILT_IN: [(&str, &[&str]); 4] = [
@@ -51,29 +46,6 @@ impl Binder<'_> {
             AbsentObject::Named(name) => BUILT_IN
                 .iter()
                 .any(|(of, names)| *of == kind && names.contains(&name.last())),
-            AbsentObject::Aggregate(routine) => {
-                let name = routine.name.last();
-                !aggregates_named(name).is_empty()
-                    || !functions_named(name).is_empty()
-                    || !self.routines_named(&routine.name).is_empty()
-            }
-            AbsentObject::Operator(name, _) => {
-                !operators_named(name.rsplit('.').next().unwrap_or(name)).is_empty()
-            }
-            // Casts are between built-in types, and those are built in.
-            AbsentObject::Cast(from, to) => {
-                use throng_types::sqltype::type_by_name;
-                let built_in = |name: &Name| type_by_name(name.last()).map(|t| t.oid);
-                match (built_in(&from.name), built_in(&to.name)) {
-                    (Some(from), Some(to)) => {
-                        let cast = find_cast(from, to, CastContext::Explicit);
-                        // Any type goes through text without a cast of its own.
-                        let by_text = |m| matches!(m, CastMethod::Text | CastMethod::Unknown);
-                        cast.is_some_and(|c| !by_text(c.method))
-                    }
-                    _ => false,
-                }
-            }
             AbsentObject::On { .. } | AbsentObject::Class { .. } | AbsentObject::Numbered(_) => {
                 false
             }
@@ -118,27 +90,6 @@ impl Binder<'_> {
             AbsentObject::Class { name, method } => {
                 format!("{noun} \"{name}\" does not exist for access method \"{method}\"")
             }
-            AbsentObject::Operator(name, _) => {
-                let message = format!("operator {name} does not exist");
-                return Ok((state::UNDEFINED_FUNCTION, message));
-            }
-            AbsentObject::Aggregate(routine) => {
-                let args = routine.args.iter().flatten().map(|a| match &a.ty {
-                    RoutineType::Plain(ty) => written_type(ty),
-                    RoutineType::Column { column, .. } => format!("{column}%TYPE"),
-                });
-                let args: Vec<String> = args.collect();
-                let message = format!(
-                    "aggregate {}({}) does not exist",
-                    routine.name,
-                    args.join(",")
-                );
-                return Ok((state::UNDEFINED_FUNCTION, message));
-            }
-            AbsentObject::Cast(from, to) => {
-                let (from, to) = (written_type(from), written_type(to));
-                format!("cast from type {from} to type {to} does not exist")
-            }
         };
         Ok((state::UNDEFINED_OBJECT, missing))
     }
@@ -167,15 +118,12 @@ fn tag_of(kind: &str) -> &'static str {
         "LANGUAGE" => "DROP LANGUAGE",
         "TABLESPACE" => "DROP TABLESPACE",
         "RULE" => "DROP RULE",
-        "CAST" => "DROP CAST",
-        "AGGREGATE" => "DROP AGGREGATE",
         "ACCESS METHOD" => "DROP ACCESS METHOD",
         "EVENT TRIGGER" => "DROP EVENT TRIGGER",
         "FOREIGN TABLE" => "DROP FOREIGN TABLE",
         "FOREIGN DATA WRAPPER" => "DROP FOREIGN DATA WRAPPER",
         "OPERATOR CLASS" => "DROP OPERATOR CLASS",
         "OPERATOR FAMILY" => "DROP OPERATOR FAMILY",
-        "OPERATOR" => "DROP OPERATOR",
         "TEXT SEARCH CONFIGURATION" => "DROP TEXT SEARCH CONFIGURATION",
         "TEXT SEARCH DICTIONARY" => "DROP TEXT SEARCH DICTIONARY",
         "TEXT SEARCH PARSER" => "DROP TEXT SEARCH PARSER",

@@ -14,11 +14,12 @@ use crate::binder::Binder;
 use crate::binder::ddl::index_order::IndexShape;
 use crate::binder::ddl::options;
 use crate::binder::dml::updatable::WriteTarget;
+use crate::binder::expr::operator::Found;
 use crate::command::NewExclusion;
 use throng_catalog::system::operator_class;
-use throng_catalog::{IndexMethod, IndexTerms, KeyWords, TableDef};
+use throng_catalog::{IndexMethod, IndexTerms, KeyWords, OperatorDef, TableDef};
 use throng_syntax::parse::ast::{self, Pos};
-use throng_values::func::{Operator, Strategy, resolve_operator};
+use throng_values::func::{Operator, Strategy};
 
 #[cold]
 fn wrong(message: String, detail: &str) -> Error {
@@ -33,6 +34,18 @@ fn signature(op: &Operator) -> String {
         type_name(op.left),
         type_name(op.right)
     )
+}
+
+/// 42809 for an operator that is in no family of the index's.
+#[cold]
+fn no_member(operator: &str, ty: Oid) -> Error {
+    let message = format!(
+        "operator {operator} is not a member of operator family \"{}\"",
+        operator_class::family_name(ty)
+    );
+    let detail =
+        "The exclusion operator must be related to the index operator class for the constraint.";
+    wrong(message, detail)
 }
 
 /// Whether an index of this method finds the rows for which an operator holds. A GiST index finds
@@ -147,13 +160,30 @@ impl Binder<'_> {
         Ok(index)
     }
 
+    /// Why a user's operator cannot be one of an exclusion constraint: users make no operator
+    /// families.
+    fn excludes_not(&self, def: &OperatorDef, ty: Oid) -> Error {
+        let shown = self.catalog().operator_signature(&self.search_path, def);
+        if def.commutator != Some(def.oid) {
+            return wrong(
+                format!("operator {shown} is not commutative"),
+                "Only commutative operators can be used in exclusion constraints.",
+            );
+        }
+        no_member(&shown, ty)
+    }
+
     fn exclusion_operator(
         &self,
         written: &ast::Operator,
         ty: Oid,
         method: IndexMethod,
     ) -> Result<Oid> {
-        let op = resolve_operator(&written.name, Some(ty), ty)?.operator;
+        let schema = written.schema.as_deref();
+        let op = match self.choose_operator(schema, &written.name, (Some(ty), ty), written.pos)? {
+            Found::Table(found) => found.operator,
+            Found::Own { def, .. } => return Err(self.excludes_not(&def, ty)),
+        };
         if op.commutator != op.oid {
             return Err(wrong(
                 format!("operator {} is not commutative", signature(op)),
@@ -161,15 +191,7 @@ impl Binder<'_> {
             ));
         }
         if !serves(method, op) {
-            let message = format!(
-                "operator {} is not a member of operator family \"{}\"",
-                signature(op),
-                operator_class::family_name(ty)
-            );
-            return Err(wrong(
-                message,
-                "The exclusion operator must be related to the index operator class for the constraint.",
-            ));
+            return Err(no_member(&signature(op), ty));
         }
         Ok(op.oid)
     }

@@ -470,13 +470,16 @@ impl Binder<'_> {
         let schema = relation.as_ref().map(|r| r.schema());
         let schema = schema
             .or_else(|| Some(catalog.made_type(target.oid)?.schema))
-            .or_else(|| Some(catalog.routine(target.oid)?.schema));
+            .or_else(|| Some(catalog.routine(target.oid)?.schema))
+            .or_else(|| Some(catalog.operator(target.oid)?.schema));
         let old = match (&relation, catalog.schema(target.oid)) {
             (Some(relation), _) => Some(relation.owner(catalog)),
             (None, Some(schema)) => Some(schema.owner),
             _ => {
                 let of_type = catalog.made_type(target.oid).map(|t| t.owner);
-                of_type.or_else(|| Some(catalog.routine(target.oid)?.owner))
+                of_type
+                    .or_else(|| Some(catalog.routine(target.oid)?.owner))
+                    .or_else(|| Some(catalog.operator(target.oid)?.owner))
             }
         };
         if old == Some(owner) {

@@ -3,10 +3,13 @@
 pub(super) mod alter;
 pub(super) mod alter_other;
 pub(super) mod alter_pass;
+pub(super) mod cast;
 pub(super) mod comment;
 pub(super) mod comment_built_in;
 pub(super) mod composite;
 pub(super) mod database;
+pub(super) mod define;
+pub(super) mod definition;
 pub(super) mod domain;
 pub(super) mod domain_value;
 pub(super) mod drop_absent;
@@ -22,6 +25,7 @@ pub(super) mod maintain;
 pub(super) mod mark;
 pub(super) mod matview;
 pub(super) mod object;
+pub(super) mod operator;
 pub(super) mod options;
 pub(super) mod partition;
 pub(super) mod policy;
@@ -35,7 +39,7 @@ pub(super) mod view;
 
 use std::sync::Arc;
 
-use throng_types::error::{Severity, state};
+use throng_types::error::state;
 use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
@@ -51,10 +55,6 @@ use throng_syntax::parse::ast::{
 use throng_values::acl::right;
 
 impl Binder<'_> {
-    pub(super) fn notice(&mut self, notice: Error) {
-        self.notices.push(notice.severity(Severity::Notice));
-    }
-
     pub(super) fn ddl(&mut self, statement: &ast::Statement) -> Result<BoundStatement> {
         let ddl = match statement {
             S::CreateTable(create) => self.create_table(create)?,
@@ -296,8 +296,6 @@ impl Binder<'_> {
                 if_exists,
                 force,
             } => self.drop_database(name, *if_exists, *force)?,
-            S::DropAbsent(drop) => self.drop_absent(drop)?,
-            S::CommentAbsent(comment) => self.comment_built_in(comment)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
             S::Grant(grant) => self.grant(grant)?,
             S::AlterDefaultPrivileges {
@@ -313,7 +311,7 @@ impl Binder<'_> {
                 roles: self.roles(roles)?,
                 cascade: *cascade,
             },
-            _ => return Err(Error::internal("not a definition")),
+            other => self.other_ddl(other)?,
         };
         self.check_role_rights(&ddl)?;
         Ok(BoundStatement::Ddl(Box::new(ddl)))
@@ -322,14 +320,6 @@ impl Binder<'_> {
     /// Whether the current role may act as the owner.
     pub(super) fn acts_as(&self, owner: Oid) -> bool {
         self.catalog().acts_as(self.user, owner)
-    }
-
-    pub(super) fn must_own(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
-        if self.acts_as(owner) {
-            return Ok(());
-        }
-        let message = format!("must be owner of {what} {name}");
-        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
     }
 
     pub(super) fn role(&self, name: &str) -> Result<Oid> {

@@ -19,7 +19,7 @@ use crate::tree::query::{
     Body, BoundQuery, ConflictAction, CteBody, FromItem, MergeAction, MergeWrite, Query, QueryKind,
     RelKind, Target,
 };
-use throng_catalog::{Catalog, Relation, RoutineDef, RoutineKind, TableDef, ViewDef};
+use throng_catalog::{Catalog, Relation, RoutineDef, TableDef, ViewDef};
 use throng_values::acl::right;
 
 /// A right that a role has not on a relation as a whole.
@@ -441,17 +441,21 @@ impl Binder<'_> {
             .try_for_each(|access| access.check(catalog, &reads))
     }
 
+    pub(in crate::binder) fn must_own(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
+        if self.acts_as(owner) {
+            return Ok(());
+        }
+        let message = format!("must be owner of {what} {name}");
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+    }
+
     /// A user's function is called by who runs the statement, also inside a view.
     pub(in crate::binder) fn may_execute(&self, routine: &RoutineDef) -> Result<()> {
         let held = |user: Oid| self.catalog().routine_rights(user, routine, right::EXECUTE);
         if self.definition || held(self.ctx.user) != 0 {
             return Ok(());
         }
-        let what = match routine.kind {
-            RoutineKind::Procedure => "procedure",
-            _ => "function",
-        };
-        let message = format!("permission denied for {what} {}", routine.name);
+        let message = format!("permission denied for {} {}", routine.noun(), routine.name);
         Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
     }
 

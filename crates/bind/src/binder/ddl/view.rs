@@ -17,6 +17,7 @@ use crate::binder::renamed::Named;
 use crate::binder::{BindContext, Binder};
 use crate::command::{CreateView, Ddl};
 use crate::deparse::{self, Style};
+use crate::tree::expr::own::without_casts;
 use crate::tree::expr::{Expr, RelId, Var};
 use crate::tree::query::walk::{QueryPart, QueryPartMut};
 use crate::tree::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelKind, Select};
@@ -171,9 +172,10 @@ pub(in crate::binder) fn stored_expr(
             ..ctx.eval
         },
     };
-    let named = objects_of(bound).into_iter();
+    let bound = without_casts(bound.clone());
+    let named = objects_of(&bound).into_iter();
     let named = named.map(|oid| relation_of(oid, ctx.catalog)).collect();
-    Ok((deparse::expression(bound, &style), named))
+    Ok((deparse::expression(&bound, &style), named))
 }
 
 /// The users' objects that an expression names.
@@ -775,12 +777,9 @@ impl Uses {
             QueryPart::Expr(Expr::ToDomain(_, rules)) => {
                 self.made_type(SqlType::plain(rules.domain));
             }
-            QueryPart::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
-                self.objects.entry(call.def.oid).or_default();
-            }
             QueryPart::Expr(e) => {
-                if let Some(operator) = own_operator(e) {
-                    self.objects.entry(operator).or_default();
+                if let Some(object) = e.definition().or_else(|| own_operator(e)) {
+                    self.objects.entry(object).or_default();
                 }
             }
             _ => {}
@@ -802,6 +801,7 @@ impl Uses {
 /// Gives an expression the one form of the two in which it may come back.
 fn make_plain(e: &mut Expr) {
     match e {
+        Expr::Own(form) => form.write_out(),
         Expr::Not(arg) => {
             if let Expr::IsDistinct {
                 negated: negated @ false,

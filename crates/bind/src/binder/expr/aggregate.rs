@@ -6,32 +6,33 @@ use throng_types::{Error, Result, SqlType};
 
 use crate::binder::query::scope::Scope;
 use crate::binder::{Binder, Clause, at};
+use crate::tree::aggregate::AggFunction;
 use crate::tree::expr::{AggCall, Expr, IN_ORDER, RelId, SortKey, Var, sort_by_arguments};
 use throng_syntax::parse::ast::{self, Pos};
-use throng_values::func::{AggKind, Aggregate, Callee, CastContext, resolve_function};
+use throng_values::func::{AggKind, Callee, CastContext};
 
 impl Binder<'_> {
     /// `f(…)` where `f` is an aggregate, its arguments bound.
     pub(in crate::binder) fn aggregate(
         &mut self,
         call: &ast::Call,
-        agg: &'static Aggregate,
+        agg: AggFunction,
         args: Vec<Expr>,
         ty: SqlType,
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
-        if !agg.kind.is_plain() {
+        if !agg.is_plain() {
             let message = format!(
                 "WITHIN GROUP is required for ordered-set aggregate {}",
-                agg.name
+                agg.name()
             );
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1));
         }
         if args.is_empty() && !call.star {
             let message = format!(
                 "{}(*) must be used to call a parameterless aggregate function",
-                agg.name
+                agg.name()
             );
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1));
         }
@@ -74,7 +75,7 @@ impl Binder<'_> {
                     .position(call.order[at].expr.pos + 1));
             }
             // PostgreSQL finds what is distinct by sorting, and that shows.
-            if IN_ORDER.contains(&agg.name) {
+            if IN_ORDER.contains(&agg.name()) {
                 sort_by_arguments(&mut order, &args);
             }
         }
@@ -116,10 +117,10 @@ impl Binder<'_> {
                 .hint(hint)
                 .position(pos + 1))
         };
-        if call.name.schema().is_some_and(|s| s != "pg_catalog") {
-            return undefined("No function matches the given name and argument types. You might need to add explicit type casts.".into());
+        let (found, def) = self.resolve_ordered_set(call, &types, pos)?;
+        if let Some(def) = def {
+            return self.own_ordered_set(call, def, &found, bound, pos, scope);
         }
-        let found = resolve_function(name, &types).map_err(|e| at(e, pos))?;
         let agg = match found.callee {
             Callee::Aggregate(agg) => agg,
             Callee::Window(_) => {
@@ -172,25 +173,35 @@ impl Binder<'_> {
             values.push(cast.ok_or_else(|| Error::internal("an argument that was resolved"))?);
         }
         let args = values.split_off(direct);
-        let mut keys = Vec::with_capacity(order);
-        for (expr, key) in args.iter().zip(&call.order) {
+        let agg = AggCall {
+            agg: AggFunction::BuiltIn(agg),
+            direct: values,
+            args,
+            distinct: false,
+            order: vec![],
+            filter: None,
+            ty: SqlType::plain(found.ret),
+        };
+        self.within_group(call, agg, pos, scope)
+    }
+
+    /// The call of an ordered-set aggregate, with the order of its arguments.
+    pub(in crate::binder) fn within_group(
+        &mut self,
+        call: &ast::Call,
+        mut agg: AggCall,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        for (expr, key) in agg.args.iter().zip(&call.order) {
             self.check_sortable(expr, key.expr.pos)?;
-            keys.push(SortKey {
+            agg.order.push(SortKey {
                 expr: expr.clone(),
                 descending: key.descending,
                 nulls_first: key.nulls_first.unwrap_or(key.descending),
             });
         }
-        let filter = self.call_filter(call, scope)?;
-        let agg = AggCall {
-            agg,
-            direct: values,
-            args,
-            distinct: false,
-            order: keys,
-            filter,
-            ty: SqlType::plain(found.ret),
-        };
+        agg.filter = self.call_filter(call, scope)?;
         self.own_aggregate(agg, pos)
     }
 
@@ -281,7 +292,7 @@ impl Binder<'_> {
     }
 }
 
-fn misplaced(clause: Clause, pos: Pos) -> Error {
+pub(in crate::binder) fn misplaced(clause: Clause, pos: Pos) -> Error {
     let message = match clause {
         Clause::Aggregate => "aggregate function calls cannot be nested".to_string(),
         clause => format!("aggregate functions are not allowed in {}", clause.name()),

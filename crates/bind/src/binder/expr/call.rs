@@ -8,7 +8,9 @@ use crate::binder::ddl::domain::Declared;
 use crate::binder::query::scope::Scope;
 use crate::binder::query::select::{has_aggregate, has_window};
 use crate::binder::{Binder, at};
+use crate::tree::aggregate::AggFunction;
 use crate::tree::expr::{Expr, RoutineCall};
+use throng_catalog::RoutineKind;
 use throng_syntax::parse::ast::{self, Node, Pos};
 use throng_values::func::compare::is_ordered;
 use throng_values::func::system::current::CURRENT;
@@ -72,6 +74,9 @@ impl Binder<'_> {
             return self.type_call(call, pos, scope);
         };
         if let Some(routine) = resolved.routine {
+            if routine.def.kind == RoutineKind::Aggregate {
+                return self.own_aggregate_call(call, *routine, pos, scope);
+            }
             return self.routine_value(call, routine, &resolved.given, pos);
         }
         match resolved.callee {
@@ -123,6 +128,7 @@ impl Binder<'_> {
                 Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1))
             }
             Callee::Aggregate(agg) => {
+                let agg = AggFunction::BuiltIn(agg);
                 self.aggregate(call, agg, resolved.args, resolved.ty, pos, scope)
             }
         }

@@ -4,6 +4,7 @@ use throng_types::error::state;
 use throng_types::sqltype::{TypeInfo, type_by_name, type_info, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use crate::binder::expr::own_cast::allows;
 use crate::binder::{Binder, at};
 use crate::tree::expr::Expr;
 use throng_catalog::TypeDef;
@@ -27,7 +28,6 @@ const NOT_YET: &[&str] = &[
     "tsrange",
     "tstzmultirange",
     "tstzrange",
-    "xml",
 ];
 
 /// `B'101'` and `X'1F'`.
@@ -133,6 +133,11 @@ impl Binder<'_> {
         if is_pseudo_target(to.oid) {
             return Ok(Some(expr));
         }
+        if let Some(def) = self.catalog().cast_between(from.oid, to.oid).cloned()
+            && allows(def.context, context)
+        {
+            return self.own_cast(&def, expr, to, context).map(Some);
+        }
         if let Some(row) = self.coerce_row(&expr, to, context, pos)? {
             return Ok(Some(row));
         }
@@ -145,6 +150,12 @@ impl Binder<'_> {
             to,
             context,
         }))
+    }
+
+    /// Whether a user's cast takes a value from one type to another without being written.
+    pub(in crate::binder) fn casts_anywhere(&self, from: Oid, to: Oid) -> bool {
+        let cast = self.catalog().cast_between(from, to);
+        cast.is_some_and(|def| def.context == 'i')
     }
 
     /// A constant without a type, or a parameter without one, gets its type here.

@@ -6,6 +6,8 @@ pub(super) mod coerce;
 pub(super) mod misspelled;
 pub(super) mod notation;
 pub(super) mod operator;
+pub(super) mod own_aggregate;
+pub(super) mod own_cast;
 pub(super) mod part;
 pub(super) mod subscript;
 pub(super) mod window;
@@ -14,14 +16,15 @@ use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, has_collation, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
-use super::Binder;
 use super::ddl::composite::row_fields;
 use super::ddl::domain::Declared;
 use super::query::scope::Scope;
+use super::{Binder, at};
 use crate::tree::expr::{Expr, Subquery, SubqueryKind};
+use operator::Found;
 use subscript::no_array;
 use throng_syntax::parse::ast::{self, LikeKind, Node, Pos};
-use throng_values::func::Operator;
+use throng_values::func::resolve_operator;
 
 impl Binder<'_> {
     pub(super) fn expr(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Expr> {
@@ -206,7 +209,7 @@ impl Binder<'_> {
                 let what = if *greatest { "GREATEST" } else { "LEAST" };
                 let args = self.exprs(args, scope)?;
                 let (args, ty) = self.unify(args, what)?;
-                let less = self.operator_at("<", Some(ty.oid), ty.oid, pos)?;
+                let less = resolve_operator("<", Some(ty.oid), ty.oid).map_err(|e| at(e, pos))?;
                 Ok(Expr::MinMax {
                     greatest: *greatest,
                     less: less.operator,
@@ -366,68 +369,6 @@ impl Binder<'_> {
         }
     }
 
-    fn operator_in(&mut self, op: &ast::Operator, left: Option<Expr>, right: Expr) -> Result<Expr> {
-        self.check_operator_schema(op)?;
-        self.operator(&op.name, left, right, op.pos)
-    }
-
-    /// A parameter that was bound before another use of it settled its type.
-    fn refreshed(&self, expr: Expr) -> Expr {
-        match expr {
-            Expr::Param(n, ty) if ty.oid == oid::UNKNOWN => Expr::Param(n, self.params[n as usize]),
-            expr => expr,
-        }
-    }
-
-    /// An operator applied, its operands cast to what it takes.
-    pub(super) fn operator(
-        &mut self,
-        name: &str,
-        left: Option<Expr>,
-        right: Expr,
-        pos: Pos,
-    ) -> Result<Expr> {
-        let right = self.refreshed(right);
-        let Some(left) = left.map(|l| self.refreshed(l)) else {
-            let found = self.operator_at(name, None, right.type_oid(), pos)?;
-            let right = self.coerce(right, SqlType::plain(found.right), pos)?;
-            let ty = SqlType::plain(found.ret);
-            return Ok(Expr::Op {
-                op: found.operator,
-                args: vec![right],
-                ty,
-            });
-        };
-        let found = self.operator_at(name, Some(left.type_oid()), right.type_oid(), pos)?;
-        let left = self.coerce(left, SqlType::plain(found.left), pos)?;
-        let right = self.coerce(right, SqlType::plain(found.right), pos)?;
-        let ty = SqlType::plain(found.ret);
-        let mut args = vec![left, right];
-        if matches!(found.operator.code_name, "textanycat" | "anytextcat") {
-            args = self.objects_named(args, pos)?;
-        }
-        Ok(Expr::Op {
-            op: found.operator,
-            args,
-            ty,
-        })
-    }
-
-    /// A binary operator that must give a boolean, with its operands cast.
-    pub(super) fn resolve_binary(
-        &mut self,
-        name: &str,
-        left: Expr,
-        right: Expr,
-        pos: Pos,
-    ) -> Result<(&'static Operator, Expr, Expr)> {
-        let (left, right) = (self.refreshed(left), self.refreshed(right));
-        let found = self.operator_at(name, Some(left.type_oid()), right.type_oid(), pos)?;
-        let left = self.coerce(left, SqlType::plain(found.left), pos)?;
-        let right = self.coerce(right, SqlType::plain(found.right), pos)?;
-        Ok((found.operator, left, right))
-    }
-
     fn binary(
         &mut self,
         op: &ast::Operator,
@@ -447,7 +388,7 @@ impl Binder<'_> {
             _ => {}
         }
         let (l, r) = (self.expr(left, scope)?, self.expr(right, scope)?);
-        if row_fields(&l).is_some() && row_fields(&r).is_some() {
+        if row_fields(&l).is_some() && row_fields(&r).is_some() && !self.has_own(op, &l, &r) {
             return self.compare_bound_rows(op, l, r);
         }
         self.comparable(&l, &r, op.pos)?;
@@ -485,6 +426,19 @@ impl Binder<'_> {
             let message = "unequal number of entries in row expressions";
             return Err(Error::new(state::SYNTAX_ERROR, message).position(op.pos + 1));
         }
+        if let ([left], [right]) = (&l[..], &r[..]) {
+            let test = self.operator_in(op, Some(left.clone()), right.clone())?;
+            return match test.type_oid() {
+                oid::BOOL => Ok(test),
+                other => {
+                    let message = format!(
+                        "row comparison operator must yield type boolean, not type {}",
+                        type_name(other)
+                    );
+                    Err(Error::new(state::DATATYPE_MISMATCH, message).position(op.pos + 1))
+                }
+            };
+        }
         if l.is_empty() {
             let message = "cannot compare rows of zero length";
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(op.pos + 1));
@@ -493,7 +447,10 @@ impl Binder<'_> {
         let each = |b: &mut Self, name: &str| -> Result<Vec<Expr>> {
             pairs
                 .iter()
-                .map(|(l, r)| b.operator(name, Some(l.clone()), r.clone(), op.pos))
+                .map(|(l, r)| {
+                    let schema = op.schema.as_deref();
+                    b.operator_of_schema(schema, name, Some(l.clone()), r.clone(), op.pos)
+                })
                 .collect()
         };
         match op.name.as_str() {
@@ -504,7 +461,7 @@ impl Binder<'_> {
                 let (equal, less) = (each(self, "=")?, each(self, strict)?);
                 let last = pairs.len() - 1;
                 let (l, r) = pairs[last].clone();
-                let mut whole = self.operator(&op.name, Some(l), r, op.pos)?;
+                let mut whole = self.operator_in(op, Some(l), r)?;
                 for i in (0..last).rev() {
                     let rest = Expr::And(vec![equal[i].clone(), whole]);
                     whole = Expr::Or(vec![less[i].clone(), rest]);
@@ -602,7 +559,13 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|(e, pos)| self.coerce(e, ty, pos))
                 .collect::<Result<Vec<_>>>()?;
-            let found = self.operator_at(name, Some(left.type_oid()), ty.oid, pos)?;
+            let operands = (Some(left.type_oid()), ty.oid);
+            let Found::Table(found) = self.choose_operator(None, name, operands, pos)? else {
+                let beside = beside.into_iter().map(|(item, _)| item);
+                let tests = items.into_iter().chain(beside);
+                let tests = tests.map(|item| self.operator(name, Some(left.clone()), item, pos));
+                return Ok(any_or_none(tests.collect::<Result<_>>()?, negated));
+            };
             let plain = left.clone();
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
             let array = Expr::Array(items, SqlType::plain(array));
@@ -701,7 +664,6 @@ impl Binder<'_> {
         array: &ast::Expr,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
-        self.check_operator_schema(op)?;
         let l = self.expr(left, scope)?;
         let mut a = self.expr(array, scope)?;
         if a.type_oid() == oid::UNKNOWN {
@@ -717,7 +679,8 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
         };
-        let found = self.operator_at(&op.name, Some(l.type_oid()), element, op.pos)?;
+        let operands = (l.type_oid(), element);
+        let found = self.operator_at(op.schema.as_deref(), &op.name, operands, op.pos)?;
         if found.ret != oid::BOOL {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
@@ -745,7 +708,6 @@ impl Binder<'_> {
         query: &ast::Query,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
-        self.check_operator_schema(op)?;
         let fields: Vec<(Expr, Pos)> = match &left.node {
             Node::Row { fields, .. } => self.row_items(fields, scope)?,
             _ => vec![(self.expr(left, scope)?, left.pos)],
@@ -767,8 +729,13 @@ impl Binder<'_> {
         // `<> ALL` over rows is NOT (`=` ANY): a row differs when any column does.
         let inverted = fields.len() > 1 && all;
         let name = if inverted { "=" } else { op.name.as_str() };
-        for ((expr, pos), column) in fields.into_iter().zip(&columns) {
-            let found = self.operator_at(name, Some(expr.type_oid()), column.ty.oid, op.pos)?;
+        for ((expr, pos), column) in fields.clone().into_iter().zip(&columns) {
+            let operands = (Some(expr.type_oid()), column.ty.oid);
+            let schema = op.schema.as_deref();
+            let Found::Table(found) = self.choose_operator(schema, name, operands, op.pos)? else {
+                let row = fields.into_iter().map(|(field, _)| field).collect();
+                return self.row_and_rows(op, all, row, query);
+            };
             if found.ret != oid::BOOL {
                 let message = format!(
                     "operator {name} must return type boolean, not type {}",

@@ -5,9 +5,11 @@ use throng_types::sqltype::type_name;
 use throng_types::{Error, Result, SqlType, oid};
 
 use crate::binder::query::scope::Scope;
-use crate::binder::{Binder, Clause};
+use crate::binder::{Binder, Clause, at};
+use crate::tree::aggregate::AggFunction;
 use crate::tree::expr::{Expr, SortKey};
 use crate::tree::window::{self, Frame, FrameBound, FrameMode, Window, WindowCall, range_offsets};
+use throng_catalog::RoutineKind;
 use throng_syntax::parse::ast::{self, Over, Pos, WindowSpec};
 use throng_values::func::{Callee, CastContext, can_coerce};
 
@@ -247,19 +249,33 @@ impl Binder<'_> {
                 "OVER specified, but {name} is not a window function nor an aggregate function"
             ));
         };
-        let callee = match resolved.callee {
-            Callee::Scalar(_) | Callee::Set(_) | Callee::Routine(_) => {
-                self.plain_call(call, pos)?;
-                return wrong(format!(
-                    "OVER specified, but {name} is not a window function nor an aggregate function"
-                ));
+        let mut resolved = resolved;
+        let own = resolved.routine.take();
+        let own = own.filter(|routine| routine.def.kind == RoutineKind::Aggregate);
+        let agg = match (&resolved.callee, &own) {
+            (_, Some(routine)) => {
+                resolved.args.clone_from(&routine.args);
+                Some(self.own_aggregate_of(routine, 0).map_err(|e| at(e, pos))?)
             }
-            Callee::Aggregate(agg) if !agg.kind.is_plain() => {
+            (Callee::Aggregate(agg), None) => Some(AggFunction::BuiltIn(agg)),
+            _ => None,
+        };
+        if let Some(AggFunction::Own(own)) = &agg
+            && !own.over_frame(false).keeps_state
+        {
+            let path = &self.search_path;
+            let called = self.catalog().routine_signature(path, &own.def);
+            let message =
+                format!("aggregate function {called} does not support use as a window function");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        let callee = match (agg, resolved.callee) {
+            (Some(agg), _) if !agg.is_plain() => {
                 return wrong(format!(
                     "WITHIN GROUP is required for ordered-set aggregate {name}"
                 ));
             }
-            Callee::Aggregate(agg) => {
+            (Some(agg), _) => {
                 if resolved.args.is_empty() && !call.star {
                     return wrong(format!(
                         "{name}(*) must be used to call a parameterless aggregate function"
@@ -267,7 +283,13 @@ impl Binder<'_> {
                 }
                 window::Callee::Aggregate(agg)
             }
-            Callee::Window(function) => window::Callee::Function(function),
+            (None, Callee::Window(function)) => window::Callee::Function(function),
+            _ => {
+                self.plain_call(call, pos)?;
+                return wrong(format!(
+                    "OVER specified, but {name} is not a window function nor an aggregate function"
+                ));
+            }
         };
         self.check_window_place(pos)?;
         if call.distinct {

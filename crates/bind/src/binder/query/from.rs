@@ -4,11 +4,12 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use crate::binder::expr::aggregate::misplaced;
 use crate::binder::query::scope::{
     CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope,
 };
 use crate::binder::routine::plpgsql::composite_shape;
-use crate::binder::{Binder, Clause, at};
+use crate::binder::{Binder, Clause};
 use crate::tree::expr::{Expr, RelId, RoutineCall, Var};
 use crate::tree::query::{
     Body, CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Query, Rel, RelKind, Select, Target,
@@ -561,8 +562,12 @@ impl Binder<'_> {
             None => return Ok(ItemCall::Value(self.call(call, pos, scope)?)),
         };
         if let Some(routine) = resolved.routine {
-            if routine.def.kind == RoutineKind::Procedure {
-                self.routine_value(call, routine.clone(), &resolved.given, pos)?;
+            match routine.def.kind {
+                RoutineKind::Function => {}
+                RoutineKind::Aggregate => return Err(misplaced(Clause::From, pos)),
+                RoutineKind::Procedure => {
+                    self.routine_value(call, routine.clone(), &resolved.given, pos)?;
+                }
             }
             if routine.def.ret_domain.is_some() && made::is_composite(routine.ty.oid) {
                 let value = self.routine_value(call, routine, &resolved.given, pos)?;
@@ -577,13 +582,7 @@ impl Binder<'_> {
             Callee::Window(_) | Callee::Routine(_) => {
                 Ok(ItemCall::Value(self.call(call, pos, scope)?))
             }
-            Callee::Aggregate(_) => Err(at(
-                Error::new(
-                    state::GROUPING_ERROR,
-                    "aggregate functions are not allowed in functions in FROM",
-                ),
-                pos,
-            )),
+            Callee::Aggregate(_) => Err(misplaced(Clause::From, pos)),
         }
     }
 

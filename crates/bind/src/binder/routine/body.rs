@@ -100,6 +100,7 @@ pub fn body_statements(def: &RoutineDef) -> Result<Vec<AtomicStatement>> {
             let what = format!("the function {symbol}, which this server has not,");
             Err(Error::unsupported(what))
         }
+        RoutineBody::Aggregate(_) => Err(Error::unsupported("the body of an aggregate")),
     }
 }
 

@@ -31,7 +31,7 @@ const SHOW_ARGUMENTS: [&str; 5] = [
 ];
 
 /// A routine as the choice among overloads needs it; `rank` is its schema's place in the path.
-fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
+pub(in crate::binder) fn signature((rank, def): &(usize, Arc<RoutineDef>)) -> Signature {
     Signature {
         rank: *rank,
         types: def.call_args().map(|a| a.ty).collect(),
@@ -82,6 +82,19 @@ impl Binder<'_> {
         }
     }
 
+    /// Arguments of polymorphic parameters as what tells their type, where values do not.
+    fn tell_types(&mut self, declared: &[Oid], args: &mut [Expr], pos: Pos) -> Result<()> {
+        for (nth, arg) in args.iter_mut().enumerate() {
+            if declared.get(nth) == Some(&arg.type_oid()) {
+                continue;
+            }
+            if let Some(ty) = throng_values::func::json::telling_type(arg.type_oid()) {
+                *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Binds the arguments and chooses the function; None where the name is a type's to be cast to.
     pub(in crate::binder) fn resolve_call(
         &mut self,
@@ -92,7 +105,7 @@ impl Binder<'_> {
         let name = call.name.last();
         let args_clause = if call.over.is_some() && self.clause.allows_windows() {
             Clause::WindowArgs
-        } else if call.over.is_some() || throng_values::func::aggregates_named(name).is_empty() {
+        } else if call.over.is_some() || !self.may_be_aggregate(&call.name) {
             self.clause
         } else {
             if self.clause == Clause::Aggregate {
@@ -121,14 +134,8 @@ impl Binder<'_> {
             names: &call.names,
             variadic: call.variadic,
             routines: &signatures,
-            builtin: match call.name.schema() {
-                None => self
-                    .search_path
-                    .iter()
-                    .position(|s| *s == builtin::PG_CATALOG),
-                Some("pg_catalog") => Some(0),
-                Some(_) => None,
-            },
+            builtin: self.built_in_rank(&call.name),
+            casts: &|from, to| self.casts_anywhere(from, to),
         };
         let may_be_cast = args.len() == 1 && !call.star && !call.variadic && call.names.is_empty();
         let found = match resolve_call(&given) {
@@ -188,14 +195,7 @@ impl Binder<'_> {
                 Callee::Scalar(func) | Callee::Set(func) => func.args,
                 _ => &[],
             };
-            for (nth, arg) in args.iter_mut().enumerate() {
-                if declared.get(nth) == Some(&arg.type_oid()) {
-                    continue;
-                }
-                if let Some(ty) = throng_values::func::json::telling_type(arg.type_oid()) {
-                    *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
-                }
-            }
+            self.tell_types(declared, &mut args, pos)?;
         }
         if let Callee::Scalar(func) = found.callee
             && throng_values::func::enums::takes_type(func)
@@ -228,6 +228,23 @@ impl Binder<'_> {
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()
             || self.array_type_named(name).is_some()
+    }
+
+    /// The place in the path of what is built in, if a name may mean that.
+    fn built_in_rank(&self, name: &ast::Name) -> Option<usize> {
+        let mut path = self.search_path.iter();
+        match name.schema() {
+            None => path.position(|schema| *schema == builtin::PG_CATALOG),
+            Some("pg_catalog") => Some(0),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether a name is also that of an aggregate.
+    fn may_be_aggregate(&self, name: &ast::Name) -> bool {
+        let is_aggregate = |(_, def): &(usize, Arc<RoutineDef>)| def.kind == RoutineKind::Aggregate;
+        !throng_values::func::aggregates_named(name.last()).is_empty()
+            || self.routines_named(name).iter().any(is_aggregate)
     }
 
     /// Whether a value of this type, or a literal of none yet, is one of the named type as it is.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::sqltype::type_name;
-use throng_types::{Error, Result};
+use throng_types::{Error, Oid, Result};
 
 use crate::binder::Binder;
 use crate::command::{Ddl, Target, TargetKind};
-use throng_catalog::RoutineDef;
+use throng_catalog::{RoutineDef, RoutineKind};
 use throng_syntax::parse::ast::{self, ObjectChange, RoutineChange, RoutineType, RoutineWord};
+use throng_values::func::aggregates_named;
 
 impl Binder<'_> {
     /// The one routine that a name, with or without arguments, means.
@@ -28,7 +29,7 @@ impl Binder<'_> {
             .map(|(_, def)| def)
             .collect();
         let Some(args) = &routine.args else {
-            found.retain(|def| word.kind().is_none_or(|kind| kind == def.kind));
+            found.retain(|def| word.means(def.kind));
             return match found.len() {
                 1 => Ok(found.remove(0)),
                 0 => {
@@ -54,13 +55,25 @@ impl Binder<'_> {
             }
         }
         let list: Vec<String> = types.iter().map(|t| type_name(*t)).collect();
-        let described = format!("{name}({})", list.join(", "));
+        let described = match (word, list.is_empty()) {
+            (RoutineWord::Aggregate, true) => format!("{name}(*)"),
+            _ => format!("{name}({})", list.join(", ")),
+        };
         let Some(def) = found.into_iter().find(|def| def.input_types() == types) else {
             let builtin = name.schema().is_none_or(|s| s == "pg_catalog")
                 && throng_values::func::functions_named(name.last())
                     .iter()
                     .any(|f| f.args == types);
-            if builtin {
+            if builtin && word == RoutineWord::Aggregate {
+                let message = format!("function {described} is not an aggregate");
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+            let aggregate = name.schema().is_none_or(|s| s == "pg_catalog")
+                && aggregates_named(name.last())
+                    .iter()
+                    .any(|a| a.args == types);
+            let aggregate = aggregate && word != RoutineWord::Procedure;
+            if builtin || aggregate {
                 let message = format!("must be owner of function {}", name.last());
                 return match self.catalog().role(self.user).is_some_and(|r| r.superuser) {
                     true => Err(Error::unsupported("changing a built-in function")),
@@ -70,11 +83,30 @@ impl Binder<'_> {
             let message = format!("{} {described} does not exist", word.noun());
             return Err(Error::new(state::UNDEFINED_FUNCTION, message));
         };
-        if word.kind().is_some_and(|kind| kind != def.kind) {
-            let message = format!("{described} is not a {}", word.noun());
+        if !word.means(def.kind) {
+            let message = match word {
+                RoutineWord::Aggregate => format!("function {described} is not an aggregate"),
+                _ => format!("{described} is not a {}", word.noun()),
+            };
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
         }
         Ok(def)
+    }
+
+    /// The routine that COMMENT is on; an aggregate may be built in.
+    pub(in crate::binder) fn commented_routine(
+        &mut self,
+        word: RoutineWord,
+        routine: &ast::RoutineName,
+    ) -> Result<Oid> {
+        if word == RoutineWord::Aggregate
+            && let Some(built_in) = self.built_in_aggregate(routine)?
+        {
+            return Ok(built_in);
+        }
+        let def = self.find_routine(word, routine)?;
+        self.must_own(def.owner, word.noun(), &def.name)?;
+        Ok(def.oid)
     }
 
     pub(in crate::binder) fn alter_routine(
@@ -110,6 +142,10 @@ impl Binder<'_> {
                 schema: self.schema_to_move_to(target, schema)?,
                 said: None,
             },
+            RoutineChange::Options(_) if def.kind == RoutineKind::Aggregate => {
+                let message = format!("\"{}\" is an aggregate function", routine.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
             RoutineChange::Options(options) => {
                 let attributes = self.attributes(options, def.kind)?;
                 if attributes.rows.is_some() && !def.set {
@@ -150,6 +186,11 @@ impl Binder<'_> {
                 Err(e) => return Err(e),
             };
             self.must_own(def.owner, word.noun(), &def.name)?;
+            if def.kind == RoutineKind::Aggregate && word == RoutineWord::Function {
+                let message = format!("\"{}\" is an aggregate function", routine.name);
+                let hint = "Use DROP AGGREGATE to drop aggregate functions.";
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).hint(hint));
+            }
             let target = Target {
                 kind: TargetKind::Routine(word),
                 oid: def.oid,

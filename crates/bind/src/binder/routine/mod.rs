@@ -1,5 +1,6 @@
-//! CREATE, ALTER, DROP and COMMENT of functions and procedures.
+//! CREATE, ALTER, DROP and COMMENT of functions, procedures and aggregates.
 
+pub(super) mod aggregate;
 pub(super) mod body;
 pub(super) mod call;
 pub(super) mod change;
@@ -96,13 +97,11 @@ impl Binder<'_> {
                 routine,
                 text,
             } => {
-                let def = self.find_routine(*word, routine)?;
-                self.must_own(def.owner, word.noun(), &def.name)?;
+                let oid = self.commented_routine(*word, routine)?;
+                let kind = TargetKind::Routine(*word);
+                let target = Target { kind, oid };
                 Ok(Ddl::Comment {
-                    target: Target {
-                        kind: TargetKind::Routine(*word),
-                        oid: def.oid,
-                    },
+                    target,
                     text: text.clone(),
                 })
             }
@@ -392,7 +391,8 @@ impl Binder<'_> {
                 return Err(invalid(message).position(arg.pos + 1));
             }
             let is_array = element_of(resolved.ty).is_some()
-                || matches!(resolved.ty, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
+                || matches!(resolved.ty, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY)
+                || resolved.ty == oid::ANY && create.kind == RoutineKind::Aggregate;
             if arg.mode == ArgMode::Variadic && !is_array {
                 return Err(invalid("VARIADIC parameter must be an array").position(arg.pos + 1));
             }
@@ -828,15 +828,15 @@ impl Binder<'_> {
             );
             return Err(Error::new(state::DUPLICATE_FUNCTION, message));
         }
-        let noun = match old.kind {
-            RoutineKind::Function => "function",
-            RoutineKind::Procedure => "procedure",
-        };
+        let noun = old.noun();
         self.must_own(old.owner, noun, &old.name)?;
         if old.kind != def.kind {
             return Err(
-                Error::new(state::WRONG_OBJECT_TYPE, "cannot change routine kind")
-                    .detail(format!("\"{}\" is a {noun}.", old.name)),
+                Error::new(state::WRONG_OBJECT_TYPE, "cannot change routine kind").detail(format!(
+                    "\"{}\" is {}.",
+                    old.name,
+                    old.article()
+                )),
             );
         }
         let signature = signature(&old);
@@ -846,8 +846,8 @@ impl Binder<'_> {
             || old.row_of != def.row_of
         {
             let message = match old.kind {
-                RoutineKind::Function => "cannot change return type of existing function",
                 RoutineKind::Procedure => "cannot change whether a procedure has output parameters",
+                _ => "cannot change return type of existing function",
             };
             return Err(invalid(message).hint(drop));
         }

@@ -26,9 +26,17 @@ pub(crate) fn sort_by_arguments(order: &mut Vec<SortKey>, args: &[Expr]) {
 }
 
 impl AggCall {
+    /// The order in which it takes its rows: a user's ordered-set aggregate sorts them itself.
+    pub fn row_order(&self) -> &[SortKey] {
+        match self.agg.own().is_some() && !self.agg.is_plain() {
+            true => &[],
+            false => &self.order,
+        }
+    }
+
     /// Of its ORDER BY, what has to be written for the rest to come by itself.
     pub(crate) fn written_order(&self) -> &[SortKey] {
-        if !self.distinct || !IN_ORDER.contains(&self.agg.name) {
+        if !self.distinct || !IN_ORDER.contains(&self.agg.name()) {
             return &self.order;
         }
         let comes_back = |written: &usize| {

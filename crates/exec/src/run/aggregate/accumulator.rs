@@ -1,23 +1,27 @@
 //! One aggregate of one group.
 
+use throng_bind::aggregate::OwnAggregate;
 use throng_bind::expr::{AggCall, Expr};
 use throng_bind::fold::is_volatile;
 use throng_observe::heap;
 use throng_types::key::{self, KeyOrder};
-use throng_types::{Datum, interrupt};
+use throng_types::{Datum, Error, Result, interrupt};
 use throng_values::func::aggregate::AggState;
-use throng_values::func::{AggKind, OrderedFn, OrderedSet, string::length};
+use throng_values::func::{AggKind, Aggregate, OrderedFn, OrderedSet, string::length};
 
 use crate::offload::Ending;
 use crate::run::context::RowMemory;
 use crate::run::eval::{eval, holds};
 use crate::run::hashed::{self, Key, RowTable};
+use crate::run::own_aggregate::OwnState;
 use crate::run::sort::sort_key;
 use crate::run::{Cx, Row, Step};
 use crate::spill::Sorter;
 
 pub(super) struct Accumulator {
     state: Option<AggState>,
+    /// The state of a user's aggregate, in place of the other.
+    own: Option<Box<OwnState>>,
     gathered: Option<Box<Gathered>>,
     ending: Ending,
 }
@@ -61,7 +65,7 @@ pub(super) fn values(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx) -> Step
 }
 
 fn direct_values(call: &'static AggCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Row>> {
-    match call.agg.kind.is_plain() {
+    match call.agg.is_plain() {
         true => Ok(None),
         false => values(&call.direct, row, cx).map(Some),
     }
@@ -100,9 +104,9 @@ impl Intake {
             return Ok(Intake { direct, taken });
         }
         let args = values(&call.args, row, cx)?;
-        let order = match call.order.is_empty() {
-            true => None,
-            false => Some(sort_key(&call.order, row, cx)?),
+        let order = match call.row_order() {
+            [] => None,
+            keys => Some(sort_key(keys, row, cx)?),
         };
         let taken = Some(Taken { args, order });
         Ok(Intake { direct, taken })
@@ -129,14 +133,14 @@ impl Intake {
 
     /// Reads what [`Intake::write`] wrote.
     pub fn read(call: &AggCall, from: &mut impl Iterator<Item = Datum>) -> Intake {
-        let direct = match call.agg.kind.is_plain() {
+        let direct = match call.agg.is_plain() {
             true => None,
             false => Some(from.take(call.direct.len()).collect()),
         };
         let is_taken = from.next().is_some_and(|taken| taken.is_true());
         let taken = is_taken.then(|| Taken {
             args: from.take(call.args.len()).collect(),
-            order: match call.order.is_empty() {
+            order: match call.row_order().is_empty() {
                 true => None,
                 false => match from.next() {
                     Some(Datum::Bytea(order)) => Some(Box::from(&order[..])),
@@ -150,19 +154,23 @@ impl Intake {
 
 /// Whether an aggregate takes the arguments of each row, as it comes.
 pub(super) fn is_simple(call: &AggCall) -> bool {
-    call.filter.is_none() && !sorts(call) && call.agg.kind.is_plain()
+    call.filter.is_none() && !sorts(call) && call.agg.is_plain() && call.agg.own().is_none()
 }
 
 /// Whether an aggregate keeps its arguments until the group ends.
 pub(super) fn sorts(call: &AggCall) -> bool {
-    call.distinct || !call.order.is_empty()
+    call.distinct || !call.row_order().is_empty()
 }
 
 impl Accumulator {
     pub fn new(call: &AggCall) -> Accumulator {
-        let gathers = sorts(call) || !call.agg.kind.is_plain();
+        let gathers = sorts(call) || !call.agg.is_plain();
         Accumulator {
-            state: Some((call.agg.init)()),
+            state: call.agg.built_in().map(|agg| (agg.init)()),
+            own: call
+                .agg
+                .own()
+                .map(|own| Box::new(OwnState::new(&own.plain))),
             gathered: gathers.then(Box::default),
             ending: Ending::default(),
         }
@@ -209,7 +217,19 @@ impl Accumulator {
                 return Ok(true);
             }
         }
+        if let Some(own) = &mut self.own {
+            own.wait(args);
+            return Ok(true);
+        }
         self.step(call, &args, kept, cx)
+    }
+
+    /// Takes in what a user's aggregate has taken of its rows. May stop, to be called again.
+    pub fn drain(&mut self, call: &AggCall, cx: &mut Cx) -> Step<()> {
+        match (&mut self.own, call.agg.own()) {
+            (Some(state), Some(own)) => state.drain(&own.plain, cx),
+            _ => Ok(()),
+        }
     }
 
     /// Takes arguments into the state; whether there was room for what is kept of them.
@@ -220,8 +240,9 @@ impl Accumulator {
         kept: &mut RowMemory,
         cx: &mut Cx,
     ) -> Step<bool> {
-        let state = self.state.get_or_insert_with(call.agg.init);
-        (call.agg.step)(&cx.eval, state, args)?;
+        let agg = built_in(call)?;
+        let state = self.state.get_or_insert_with(agg.init);
+        (agg.step)(&cx.eval, state, args)?;
         args.iter().for_each(|value| cx.meet(value));
         if !state.gathers() {
             return Ok(true);
@@ -251,7 +272,10 @@ impl Accumulator {
             }
             gathered.ordered.finish(cx)?;
         }
-        match call.agg.kind {
+        if let Some(own) = call.agg.own() {
+            return self.finish_own(call, own, cx);
+        }
+        match built_in(call)?.kind {
             AggKind::Plain => self.finish_plain(call, cx),
             AggKind::OrderedSet { compute, .. } | AggKind::Hypothetical(compute) => {
                 let Some(gathered) = &mut self.gathered else {
@@ -264,38 +288,78 @@ impl Accumulator {
 
     /// Gives back the memory of a group that nobody will finish.
     pub fn release(self, cx: &mut Cx) {
+        if let Some(mut own) = self.own {
+            own.release(cx);
+        }
         if let Some(mut gathered) = self.gathered {
             gathered.ordered.clear(cx);
             gathered.whole.release(cx);
         }
     }
 
-    fn finish_plain(&mut self, call: &AggCall, cx: &mut Cx) -> Step<Datum> {
-        let state = self.state.get_or_insert_with(call.agg.init);
+    fn finish_own(&mut self, call: &AggCall, own: &OwnAggregate, cx: &mut Cx) -> Step<Datum> {
+        let Some(state) = &mut self.own else {
+            return Ok(Datum::Null);
+        };
+        state.drain(&own.plain, cx)?;
         if let Some(gathered) = &mut self.gathered {
-            while gathered.ordered.next(cx, &mut gathered.row)? {
-                let key = gathered.ordered.key();
-                if call.distinct {
-                    if gathered.last.as_deref() == Some(key) {
-                        continue;
-                    }
-                    let last = gathered.last.get_or_insert_default();
-                    last.clear();
-                    last.extend_from_slice(key);
-                }
-                (call.agg.step)(&cx.eval, state, &gathered.row)?;
+            while gathered.next(call, cx)? {
+                state.wait(gathered.row.clone());
+                state.drain(&own.plain, cx)?;
+                cx.tick()?;
+            }
+        }
+        let gathered = self.gathered.as_ref();
+        let direct = gathered.and_then(|gathered| gathered.direct.as_deref());
+        let value = state.finish(&own.plain, direct.unwrap_or_default(), cx)?;
+        state.release(cx);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.ordered.clear(cx);
+        }
+        Ok(value)
+    }
+
+    fn finish_plain(&mut self, call: &AggCall, cx: &mut Cx) -> Step<Datum> {
+        let agg = built_in(call)?;
+        let state = self.state.get_or_insert_with(agg.init);
+        if let Some(gathered) = &mut self.gathered {
+            while gathered.next(call, cx)? {
+                (agg.step)(&cx.eval, state, &gathered.row)?;
                 cx.tick()?;
             }
             gathered.ordered.clear(cx);
         }
-        let state = self.state.take().unwrap_or_else(call.agg.init);
-        let finish = call.agg.finish;
+        let state = self.state.take().unwrap_or_else(agg.init);
+        let finish = agg.finish;
         self.ending
             .compute(state.ends_long(), cx, move |eval| finish(eval, state))
     }
 }
 
+/// What computes an aggregate that no user made.
+fn built_in(call: &AggCall) -> Result<&'static Aggregate> {
+    let agg = call.agg.built_in();
+    agg.ok_or_else(|| Error::internal("an aggregate that is not built in"))
+}
+
 impl Gathered {
+    /// The next row that waited for the group's end, in order; of those that are alike the first.
+    fn next(&mut self, call: &AggCall, cx: &mut Cx) -> Step<bool> {
+        while self.ordered.next(cx, &mut self.row)? {
+            let key = self.ordered.key();
+            if !call.distinct {
+                return Ok(true);
+            }
+            if self.last.as_deref() != Some(key) {
+                let last = self.last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(key);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn compute(
         &mut self,
         call: &AggCall,
@@ -315,7 +379,7 @@ impl Gathered {
         let direct = self.direct.take().unwrap_or_default();
         let mut own_key = Vec::new();
         for (value, key) in direct.iter().zip(&call.order) {
-            if matches!(call.agg.kind, AggKind::Hypothetical(_)) {
+            if matches!(built_in(call)?.kind, AggKind::Hypothetical(_)) {
                 let order = KeyOrder::new(key.expr.ty().oid, key.descending, key.nulls_first);
                 key::encode_one(value, order, &mut own_key)?;
             }

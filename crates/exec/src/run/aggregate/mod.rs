@@ -41,6 +41,8 @@ pub struct AggregateOp {
     full: bool,
     /// Groups take more memory with each row.
     grows: bool,
+    /// The groups, by set, whose users' aggregates have not taken in the last row.
+    draining: Vec<(usize, usize)>,
     /// What rows bring that found no room, by set and group.
     late: Sorter,
     late_row: Row,
@@ -91,6 +93,7 @@ impl AggregateOp {
             input_ended: false,
             full: false,
             grows: plan.aggs.iter().any(sorts),
+            draining: Vec::new(),
             late: Sorter::default(),
             late_row: Row::new(),
             have_late: false,
@@ -243,6 +246,11 @@ impl AggregateOp {
                 .for_each(|intake| intake.write(&mut row));
             return Ok(self.late.add(key.into(), row, cx)?);
         };
+        if let Some(group) = group
+            && self.plan.aggs.iter().any(|call| call.agg.own().is_some())
+        {
+            self.draining.push((set, group));
+        }
         for ((call, accumulator), intake) in self.plan.aggs.iter().zip(states).zip(intakes) {
             if !accumulator.take(call, intake, &mut self.kept, cx)? && !alone {
                 (self.full, self.grows) = (true, true);
@@ -257,6 +265,7 @@ impl AggregateOp {
             self.sets.resize_with(count, Groups::default);
         }
         loop {
+            self.drain(cx)?;
             if !self.have_pending {
                 if !self.input.next(cx, &mut self.pending)? {
                     break;
@@ -273,6 +282,19 @@ impl AggregateOp {
             }
         }
         self.input_ended = true;
+        Ok(())
+    }
+
+    /// Has users' aggregates take in the last row. May stop, to be called again.
+    fn drain(&mut self, cx: &mut Cx) -> Step<()> {
+        while let Some((set, group)) = self.draining.last().copied() {
+            if let Some(states) = &mut self.sets[set].states[group] {
+                for (call, accumulator) in self.plan.aggs.iter().zip(states) {
+                    accumulator.drain(call, cx)?;
+                }
+            }
+            self.draining.pop();
+        }
         Ok(())
     }
 
@@ -303,6 +325,11 @@ impl AggregateOp {
     /// The next group of which rows waited, with all of them.
     fn begin_late_group(&mut self, cx: &mut Cx) -> Step<bool> {
         loop {
+            if let Some((_, group)) = &mut self.current {
+                for (call, accumulator) in self.plan.aggs.iter().zip(&mut group.states) {
+                    accumulator.drain(call, cx)?;
+                }
+            }
             if !self.have_late {
                 self.have_late = self.late.next(cx, &mut self.late_row)?;
             }
@@ -433,6 +460,7 @@ impl Operator for AggregateOp {
         self.full = false;
         self.grows = self.plan.aggs.iter().any(sorts);
         self.at = (0, 0);
+        self.draining.clear();
         self.result = None;
     }
 }

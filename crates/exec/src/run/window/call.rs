@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use throng_bind::aggregate::{AggFunction, OwnAggregate, Transition};
 use throng_bind::expr::Expr;
 use throng_bind::window::{Callee, WindowCall};
 use throng_types::error::state;
-use throng_types::{Datum, Error};
+use throng_types::{Datum, Error, Result};
 use throng_values::func::aggregate::AggState;
 use throng_values::func::{Aggregate, WindowKind};
 
@@ -14,6 +15,7 @@ use super::rows::Rows;
 use crate::run::context::RowMemory;
 use crate::run::eval::{eval, holds};
 use crate::run::hashed::datum_bytes;
+use crate::run::own_aggregate::OwnState;
 use crate::run::{Cx, Row, Step};
 
 pub(super) struct Call {
@@ -29,6 +31,8 @@ pub(super) struct Call {
 #[derive(Default)]
 struct RunningAggregate {
     state: Option<AggState>,
+    /// The state of a user's aggregate, in place of the other.
+    own: Option<OwnState>,
     /// The rows in the state; with exclusions only the end counts, for the row `of`.
     taken: Range<usize>,
     of: Option<usize>,
@@ -63,7 +67,7 @@ impl Call {
     }
 
     pub fn reads_frame(&self) -> bool {
-        match self.plan.callee {
+        match &self.plan.callee {
             Callee::Function(f) => !f.kind.ignores_frame(),
             Callee::Aggregate(_) => true,
         }
@@ -71,7 +75,7 @@ impl Call {
 
     /// The first row that this call may look at for rows after the current one.
     pub fn needs(&self, current: usize, frame: &Frame) -> usize {
-        match self.plan.callee {
+        match &self.plan.callee {
             Callee::Aggregate(_) if frame.only_grows() => self.running.taken.end,
             Callee::Aggregate(_) => self.running.taken.start.min(frame.range().start),
             Callee::Function(f) => match f.kind {
@@ -103,7 +107,7 @@ impl Call {
         rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<Datum> {
-        let kind = match self.plan.callee {
+        let kind = match &self.plan.callee {
             Callee::Aggregate(agg) => return self.aggregate(agg, current, frame, rows, cx),
             Callee::Function(function) => function.kind,
         };
@@ -223,7 +227,7 @@ impl Call {
 
     fn aggregate(
         &mut self,
-        agg: &'static Aggregate,
+        agg: &AggFunction,
         current: usize,
         frame: &Frame,
         rows: &mut Rows,
@@ -232,13 +236,26 @@ impl Call {
         if frame.excludes() {
             self.gather_anew(agg, current, frame, rows, cx)?;
         } else {
-            self.follow(agg, frame.range(), rows, cx)?;
+            self.follow(agg, frame, rows, cx)?;
         }
         if let Some(result) = &self.running.result {
             return Ok(result.clone());
         }
-        let state = self.running.state.clone().unwrap_or_else(agg.init);
-        let result = (agg.finish)(&cx.eval, state)?;
+        let result = match agg.own() {
+            Some(own) => {
+                let transition = transition(own, frame);
+                let state = self
+                    .running
+                    .own
+                    .get_or_insert_with(|| OwnState::new(transition));
+                state.finish(transition, &[], cx)?
+            }
+            None => {
+                let agg = built_in(agg)?;
+                let state = self.running.state.clone().unwrap_or_else(agg.init);
+                (agg.finish)(&cx.eval, state)?
+            }
+        };
         self.running.result = Some(result.clone());
         Ok(result)
     }
@@ -246,6 +263,9 @@ impl Call {
     /// Forgets what was taken.
     fn start_over(&mut self, taken: Range<usize>, cx: &mut Cx) {
         self.running.kept.release(cx);
+        if let Some(own) = &mut self.running.own {
+            own.release(cx);
+        }
         self.running = RunningAggregate {
             taken,
             ..RunningAggregate::default()
@@ -255,7 +275,7 @@ impl Call {
     /// The rows of the frame but those excluded, from the first.
     fn gather_anew(
         &mut self,
-        agg: &'static Aggregate,
+        agg: &AggFunction,
         current: usize,
         frame: &Frame,
         rows: &mut Rows,
@@ -268,7 +288,7 @@ impl Call {
         }
         for part in parts {
             for place in part.start.max(self.running.taken.end)..part.end {
-                self.take(agg, place, rows, cx)?;
+                self.take(agg, place, frame, rows, cx)?;
             }
         }
         Ok(())
@@ -277,11 +297,12 @@ impl Call {
     /// The rows of a frame that has moved on.
     fn follow(
         &mut self,
-        agg: &'static Aggregate,
-        frame: Range<usize>,
+        agg: &AggFunction,
+        moved: &Frame,
         rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<()> {
+        let frame = moved.range();
         if frame.is_empty() {
             if !self.running.taken.is_empty() {
                 self.start_over(frame.start..frame.start, cx);
@@ -291,13 +312,13 @@ impl Call {
         while self.running.taken.start < frame.start {
             let gone = self.running.taken.start;
             let all_gone = self.running.taken.end <= frame.start;
-            if all_gone || !self.give_back(agg, gone, rows, cx)? {
+            if all_gone || !self.give_back(agg, gone, moved, rows, cx)? {
                 self.start_over(frame.start..frame.start, cx);
                 break;
             }
         }
         while self.running.taken.end < frame.end {
-            self.take(agg, self.running.taken.end, rows, cx)?;
+            self.take(agg, self.running.taken.end, moved, rows, cx)?;
         }
         Ok(())
     }
@@ -319,13 +340,27 @@ impl Call {
 
     fn take(
         &mut self,
-        agg: &'static Aggregate,
+        agg: &AggFunction,
         place: usize,
+        frame: &Frame,
         rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<()> {
         cx.tick()?;
         if let Some(args) = self.intake(place, rows, cx)? {
+            if let Some(own) = agg.own() {
+                let transition = transition(own, frame);
+                let state = self
+                    .running
+                    .own
+                    .get_or_insert_with(|| OwnState::new(transition));
+                state.step(transition, &args, cx)?;
+                self.running.result = None;
+                self.running.taken.end = place + 1;
+                cx.evaluated();
+                return Ok(());
+            }
+            let agg = built_in(agg)?;
             let state = self.running.state.get_or_insert_with(agg.init);
             (agg.step)(&cx.eval, state, &args)?;
             if state.gathers() {
@@ -338,14 +373,44 @@ impl Call {
         Ok(())
     }
 
-    /// Takes the oldest row out; false where the aggregate cannot.
-    fn give_back(
+    /// Takes the oldest row out of a user's aggregate; false where its functions cannot.
+    fn give_back_own(
         &mut self,
-        agg: &'static Aggregate,
+        transition: &Transition,
         place: usize,
         rows: &mut Rows,
         cx: &mut Cx,
     ) -> Step<bool> {
+        cx.tick()?;
+        if let Some(args) = self.intake(place, rows, cx)? {
+            let state = self
+                .running
+                .own
+                .get_or_insert_with(|| OwnState::new(transition));
+            let undone = state.undo(transition, &args, cx)?;
+            cx.evaluated();
+            if !undone {
+                return Ok(false);
+            }
+            self.running.result = None;
+        }
+        self.running.taken.start = place + 1;
+        Ok(true)
+    }
+
+    /// Takes the oldest row out; false where the aggregate cannot.
+    fn give_back(
+        &mut self,
+        agg: &AggFunction,
+        place: usize,
+        frame: &Frame,
+        rows: &mut Rows,
+        cx: &mut Cx,
+    ) -> Step<bool> {
+        if let Some(own) = agg.own() {
+            return self.give_back_own(transition(own, frame), place, rows, cx);
+        }
+        let agg = built_in(agg)?;
         let Some(undo) = agg.undo else {
             return Ok(false);
         };
@@ -360,6 +425,17 @@ impl Call {
         self.running.taken.start = place + 1;
         Ok(true)
     }
+}
+
+/// How a user's aggregate is computed over a frame.
+fn transition<'a>(own: &'a OwnAggregate, frame: &Frame) -> &'a Transition {
+    own.over_frame(!frame.only_grows())
+}
+
+/// What computes an aggregate that no user made.
+fn built_in(agg: &AggFunction) -> Result<&'static Aggregate> {
+    let agg = agg.built_in();
+    agg.ok_or_else(|| Error::internal("an aggregate that is not built in"))
 }
 
 /// The n-th of the rows in these ranges, from 0.

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use throng_catalog::Relation;
 use throng_catalog::builtin::class;
 use throng_catalog::system::{definition, extension, routine};
-use throng_catalog::{Relation, RoutineKind};
 use throng_syntax::parse::ast::Name;
 use throng_types::error::state;
 use throng_types::sqltype::made;
@@ -347,10 +347,7 @@ impl SessionHost<'_> {
             return Err(Error::new(state::UNDEFINED_FUNCTION, message));
         };
         let is = match self.catalog.routine(found) {
-            Some(def) => match def.kind {
-                RoutineKind::Procedure => "procedure",
-                RoutineKind::Function => "function",
-            },
+            Some(def) => def.noun(),
             None => match routine::procedure(found) {
                 Some(of) if of.kind == b'a' => "aggregate",
                 _ => "function",
@@ -381,13 +378,12 @@ impl SessionHost<'_> {
             _ => self.type_oid(arg),
         };
         let (left, right) = (side(&args[0])?, side(&args[1])?);
-        let name = match names {
-            [name] => name,
-            [schema, name] if schema == "pg_catalog" => name,
-            _ => return Err(Error::unsupported("an address of an operator in a schema")),
+        let (schema, name) = match names {
+            [name] => (None, name),
+            [schema, name] => (Some(schema.as_str()), name),
+            _ => return Err(Error::unsupported("an operator's name of more parts")),
         };
-        let all = throng_values::func::operators_named(name).iter();
-        let found = all.into_iter().find(|o| (o.left, o.right) == (left, right));
+        let found = self.operator_of(schema, name, [left, right]);
         let found = found.ok_or_else(|| {
             let side = |ty: Oid| self.object_name(ObjectKind::Type, ty).unwrap_or_default();
             let message = match left {
@@ -399,7 +395,7 @@ impl SessionHost<'_> {
             };
             Error::new(state::UNDEFINED_FUNCTION, message)
         })?;
-        Ok((OPERATOR, found.oid, 0))
+        Ok((OPERATOR, found, 0))
     }
 
     fn collation_address(&self, names: &[String]) -> Result<Address> {

@@ -43,6 +43,7 @@ fn commented_class(name: &str) -> (Oid, bool) {
         "pg_trigger" => builtin::class::TRIGGER,
         "pg_policy" => builtin::class::POLICY,
         "pg_operator" => builtin::class::OPERATOR,
+        "pg_cast" => builtin::class::CAST,
         "pg_opclass" => builtin::class::OPERATOR_CLASS,
         "pg_opfamily" => builtin::class::OPERATOR_FAMILY,
         "pg_am" => builtin::class::ACCESS_METHOD,
@@ -81,7 +82,9 @@ impl SessionHost<'_> {
                 .map(|index| index.oid)
                 .into(),
             "obj_description" => {
-                let catalog = args.get(1).and_then(Datum::as_str).unwrap_or("pg_class");
+                let Some(catalog) = args.get(1).and_then(Datum::as_str) else {
+                    return Ok(self.comment_of_any(oid(&args[0])));
+                };
                 let (class, built_in) = commented_class(catalog);
                 match self.comment(class, oid(&args[0]), 0) {
                     Datum::Null if built_in => {
@@ -136,24 +139,7 @@ impl SessionHost<'_> {
             }
             "pg_partition_tree" => self.partition_tree(oid(&args[0])),
             "pg_get_functiondef" | "pg_get_function_sqlbody" => {
-                let Some(def) = self.catalog.routine(oid(&args[0])) else {
-                    return match routine::procedure(oid(&args[0])) {
-                        Some(of) if of.kind == b'a' && name == "pg_get_functiondef" => {
-                            let message = format!("\"{}\" is an aggregate function", of.name);
-                            Err(Error::new(state::WRONG_OBJECT_TYPE, message).into())
-                        }
-                        Some(of) if name == "pg_get_functiondef" => {
-                            Ok(routine_text::definition(of).into())
-                        }
-                        _ => Ok(Datum::Null),
-                    };
-                };
-                let path = self.search_path();
-                let body = binder::routine_body_text(def, self.catalog, &path, self.eval());
-                match name {
-                    "pg_get_function_sqlbody" => body.into(),
-                    _ => user_routine::definition(self.catalog, &path, def, body.as_deref()).into(),
-                }
+                return self.routine_text(name, oid(&args[0]));
             }
             "pg_get_function_arg_default" => {
                 let def = self.catalog.routine(oid(&args[0]));
@@ -264,6 +250,42 @@ impl SessionHost<'_> {
     pub(in crate::session) fn definition_of(&self, view: &ViewDef, pretty: bool) -> Option<String> {
         let path = self.search_path();
         binder::view_definition(view, self.catalog, &path, pretty, self.eval()).ok()
+    }
+
+    /// `obj_description` of an object of whatever catalog.
+    fn comment_of_any(&self, object: Oid) -> Datum {
+        let found = |class: &Oid| self.catalog.comment(*class, object, 0);
+        match builtin::class::ALL.iter().find_map(found) {
+            Some(comment) => comment.text.as_str().into(),
+            None => self.comment(builtin::class::RELATION, object, 0),
+        }
+    }
+
+    /// What `pg_get_functiondef` and `pg_get_function_sqlbody` say.
+    fn routine_text(&self, name: &str, object: Oid) -> EvalResult {
+        let Some(def) = self.catalog.routine(object) else {
+            return match routine::procedure(object) {
+                Some(of) if of.kind == b'a' && name == "pg_get_functiondef" => {
+                    let message = format!("\"{}\" is an aggregate function", of.name);
+                    Err(Error::new(state::WRONG_OBJECT_TYPE, message).into())
+                }
+                Some(of) if name == "pg_get_functiondef" => Ok(routine_text::definition(of).into()),
+                _ => Ok(Datum::Null),
+            };
+        };
+        if def.aggregate().is_some() {
+            let message = format!("\"{}\" is an aggregate function", def.name);
+            return match name {
+                "pg_get_function_sqlbody" => Ok(Datum::Null),
+                _ => Err(Error::new(state::WRONG_OBJECT_TYPE, message).into()),
+            };
+        }
+        let path = self.search_path();
+        let body = binder::routine_body_text(def, self.catalog, &path, self.eval());
+        Ok(match name {
+            "pg_get_function_sqlbody" => body.into(),
+            _ => user_routine::definition(self.catalog, &path, def, body.as_deref()).into(),
+        })
     }
 
     fn comment(&self, class: Oid, object: Oid, column: u16) -> Datum {

@@ -12,8 +12,7 @@ use throng_types::sqltype::{format_type, made, type_by_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use throng_values::func::number::random::Random;
 use throng_values::func::{
-    self, EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType,
-    WrittenType,
+    EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType, WrittenType,
 };
 use throng_values::io::{ByteaOutput, Charset, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_values::settings::{Id, Scope, SessionSettings};
@@ -244,41 +243,6 @@ impl<'a> SessionHost<'a> {
         found.into_iter().map(|(_, oid)| oid).collect()
     }
 
-    fn operator(&self, name: &str) -> Result<Oid> {
-        let (plain, args) = match name.split_once('(') {
-            Some((plain, args)) => (plain.trim(), Some(args.trim_end_matches(')'))),
-            None => (name.trim(), None),
-        };
-        let types: Option<Vec<Oid>> = match args {
-            None => None,
-            Some(args) => Some(
-                args.split(',')
-                    .map(|a| match a.trim() {
-                        "none" | "NONE" => Ok(Oid::NONE),
-                        a => self.type_oid(a),
-                    })
-                    .collect::<Result<_>>()?,
-            ),
-        };
-        let fits = |o: &&&func::Operator| {
-            types
-                .as_deref()
-                .is_none_or(|types| types == [o.left, o.right])
-        };
-        let found: Vec<_> = func::operators_named(plain).iter().filter(fits).collect();
-        match found.as_slice() {
-            [one] => Ok(one.oid),
-            [] => Err(Error::new(
-                state::UNDEFINED_FUNCTION,
-                format!("operator does not exist: {name}"),
-            )),
-            _ => Err(Error::new(
-                state::AMBIGUOUS_FUNCTION,
-                format!("more than one operator named {plain}"),
-            )),
-        }
-    }
-
     pub fn role_oid(&self, name: &str) -> Result<Oid> {
         self.catalog
             .role_by_name(name)
@@ -496,19 +460,8 @@ impl EvalHost for SessionHost<'_> {
                 let procedure = routine::procedure(object);
                 procedure.map(|p| format!("{}({})", quote_ident(p.name), type_list(&p.args)))
             }
-            ObjectKind::Operator => func::operator_by_oid(object).map(|o| o.name.to_owned()),
-            ObjectKind::OperatorWithArguments => func::operator_by_oid(object).map(|o| {
-                let shown = |ty: Oid| match ty {
-                    Oid::NONE => "NONE".to_owned(),
-                    ty => {
-                        let made =
-                            made::is_made(ty).then(|| self.object_name(ObjectKind::Type, ty));
-                        let made = made.flatten();
-                        made.unwrap_or_else(|| format_type(SqlType::plain(ty)))
-                    }
-                };
-                format!("{}({},{})", o.name, shown(o.left), shown(o.right))
-            }),
+            ObjectKind::Operator => self.operator_name(object),
+            ObjectKind::OperatorWithArguments => self.operator_signature(object),
             ObjectKind::Namespace => self.catalog.schema(object).map(|s| quote_ident(&s.name)),
             ObjectKind::Role => self.catalog.role(object).map(|r| quote_ident(&r.name)),
             ObjectKind::Collation => COLLATIONS

@@ -16,7 +16,7 @@ use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
-use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind, operator_by_oid};
+use throng_values::func::{EvalHost, EvalResult, EvalStop, ObjectKind};
 use throng_values::io::network::inet_value;
 use throng_values::io::scalar::wide_number;
 use throng_values::io::snapshot::TransactionSnapshot;
@@ -344,6 +344,7 @@ impl SessionHost<'_> {
                     None => self.is_built_in(name, object).then_some(true).into(),
                 }
             }
+            "pg_operator_is_visible" => self.operator_is_visible(object).into(),
             // What is built in lives in pg_catalog, which every path has.
             name => self.is_built_in(name, object).then_some(true).into(),
         }
@@ -356,7 +357,6 @@ impl SessionHost<'_> {
             "pg_table_is_visible" => listed::index(object).is_some(),
             "pg_function_is_visible" => routine::procedure(object).is_some(),
             "pg_type_is_visible" => type_info(object).is_some() && !made::is_made(object),
-            "pg_operator_is_visible" => operator_by_oid(object).is_some(),
             "pg_opclass_is_visible" => operator_class::is_class(object),
             "pg_opfamily_is_visible" => operator_class::is_family(object),
             "pg_collation_is_visible" => self.object_name(ObjectKind::Collation, object).is_some(),

@@ -10,14 +10,12 @@ use std::sync::Arc;
 use throng_catalog::builtin::{self, class};
 use throng_catalog::system::{definition, extension, listed, routine};
 use throng_catalog::{
-    ConstraintDef, DefaultPrivilegesDef, Relation, RoutineKind, TEMPORARY, TableDef,
-    index_column_names,
+    ConstraintDef, DefaultPrivilegesDef, Relation, TEMPORARY, TableDef, index_column_names,
 };
 use throng_types::error::state;
 use throng_types::lexical::quote_ident;
 use throng_types::sqltype::{element_of, format_type, made, type_info, type_name};
 use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, oid};
-use throng_values::func::extension::extension_of_operator;
 use throng_values::func::{Cast, EvalHost, EvalResult, ObjectKind};
 
 use crate::session::answers::eval_host::SessionHost;
@@ -246,7 +244,7 @@ impl SessionHost<'_> {
     }
 
     /// A schema's name, that of the session's own temporary one as the session calls it.
-    fn schema_name(&self, schema: Oid) -> String {
+    pub(super) fn schema_name(&self, schema: Oid) -> String {
         match self.session.temporary.schema(self.catalog) == Some(schema) {
             true => TEMPORARY.to_owned(),
             false => {
@@ -517,13 +515,7 @@ impl SessionHost<'_> {
 
     fn routine_identity(&self, object: Oid) -> (String, Option<Identity>) {
         let (word, schema, name, types) = match self.catalog.routine(object) {
-            Some(def) => {
-                let word = match def.kind {
-                    RoutineKind::Procedure => "procedure",
-                    RoutineKind::Function => "function",
-                };
-                (word, def.schema, &def.name[..], def.input_types())
-            }
+            Some(def) => (def.noun(), def.schema, &def.name[..], def.input_types()),
             None => match routine::procedure(object) {
                 Some(of) => {
                     let word = if of.kind == b'a' {
@@ -550,25 +542,20 @@ impl SessionHost<'_> {
     }
 
     fn operator_identity(&self, object: Oid) -> Option<Identity> {
-        let operator = throng_values::func::operator_by_oid(object)?;
+        let (schema, name, sides) = self.operator_parts(object)?;
         let shown = self.object_name(ObjectKind::OperatorWithArguments, object)?;
-        let sides = [operator.left, operator.right];
         let args = sides.iter().map(|ty| match *ty {
             Oid::NONE => "NONE".to_owned(),
             ty => self.qualified_type(ty),
         });
         let args: Vec<String> = args.collect();
-        let name = operator.name;
-        let known = extension_of_operator(object);
-        let def = known.and_then(|known| self.catalog.extension_by_name(known.name));
-        let place = def.map_or(builtin::PG_CATALOG, |def| def.schema);
-        let schema = self.schema_name(place);
+        let place = self.schema_name(schema);
         Some(Identity {
             description: format!("operator {shown}"),
-            schema: place,
+            schema,
             name: None,
-            identity: format!("{}.{name}({})", quote_ident(&schema), args.join(",")),
-            names: vec![schema, name.to_owned()],
+            identity: format!("{}.{name}({})", quote_ident(&place), args.join(",")),
+            names: vec![place, name],
             args: args.into_iter().filter(|arg| arg != "NONE").collect(),
         })
     }

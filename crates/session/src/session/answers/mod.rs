@@ -8,6 +8,7 @@ pub(super) mod functions;
 pub(super) mod identity;
 pub(super) mod index_property;
 mod log;
+mod operators;
 pub(super) mod privilege;
 pub(crate) mod sequences;
 pub(super) mod statistics;

@@ -201,6 +201,8 @@ pub(in crate::session) fn types_of(ddl: &Ddl) -> Vec<(Oid, LockMode)> {
             let fields = def.fields.iter().flatten();
             used(&mut fields.map(|f| f.shown_type()))
         }
+        Ddl::CreateOperator(create) => used(&mut create.def.uses.iter().map(|used| used.object)),
+        Ddl::CreateCast(def) => used(&mut def.uses.iter().map(|used| used.object)),
         Ddl::CreateDomain(def) => used(&mut def.domain.iter().filter_map(|domain| domain.over)),
         Ddl::Drop { targets, .. } => targets.iter().filter_map(of_target).map(alone).collect(),
         Ddl::Rename { target, .. }
@@ -283,6 +285,8 @@ pub(in crate::session) fn row_locks(
                 (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
                 (Some(Object::Policy(_)), _) => row(class::POLICY, *oid),
                 (Some(Object::Extension(_)), _) => row(class::EXTENSION, *oid),
+                (Some(Object::Operator(_)), _) => row(class::OPERATOR, *oid),
+                (Some(Object::Cast(_)), _) => row(class::CAST, *oid),
                 // Whoever grants rights on it has its row.
                 (Some(Object::Table(_) | Object::View(_) | Object::Sequence(_)), None) => {
                     row(class::RELATION, *oid)
@@ -304,6 +308,7 @@ pub(in crate::session) fn relation_name(object: &Object) -> Option<(Oid, &str)> 
         Object::Type(def) => Some((def.schema, &def.name)),
         Object::View(def) => Some((def.schema, &def.name)),
         Object::Routine(def) => Some((def.schema, &def.name)),
+        Object::Operator(def) => Some((def.schema, &def.name)),
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
         Object::Database(def) => Some((Oid(2), &def.name)),

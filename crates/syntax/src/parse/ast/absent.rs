@@ -1,6 +1,6 @@
 //! DROP of and COMMENT ON kinds of objects that only PostgreSQL has.
 
-use super::{Name, RoutineName, TypeName};
+use super::Name;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropAbsent {
@@ -23,10 +23,6 @@ pub enum AbsentObject {
         name: Name,
         method: String,
     },
-    /// With its operands' types; none: a prefix operator's left one.
-    Operator(String, Vec<Option<TypeName>>),
-    Aggregate(RoutineName),
-    Cast(TypeName, TypeName),
     /// A large object.
     Numbered(i64),
 }

@@ -99,11 +99,13 @@ pub enum RoutineWord {
 }
 
 impl RoutineWord {
-    pub fn kind(self) -> Option<RoutineKind> {
+    /// Whether it can name a routine of this kind; an aggregate is a function, too.
+    pub fn means(self, kind: RoutineKind) -> bool {
         match self {
-            RoutineWord::Function => Some(RoutineKind::Function),
-            RoutineWord::Procedure => Some(RoutineKind::Procedure),
-            RoutineWord::Routine | RoutineWord::Aggregate => None,
+            RoutineWord::Function => kind != RoutineKind::Procedure,
+            RoutineWord::Procedure => kind == RoutineKind::Procedure,
+            RoutineWord::Aggregate => kind == RoutineKind::Aggregate,
+            RoutineWord::Routine => true,
         }
     }
 

@@ -4,10 +4,12 @@
 //! can overflow on the way. Float variances follow Youngs and Cramer, as PostgreSQL's do, so that
 //! results agree to the last digit for the same order of rows.
 
+pub(super) mod accumulate;
 pub(super) mod extreme;
 pub(super) mod ordered;
 pub(super) mod other;
 pub(super) mod pair;
+pub mod support;
 pub(super) mod table;
 pub mod transition;
 

@@ -18,6 +18,9 @@ pub fn relabel(value: &Datum, to: Oid) -> Datum {
     match (value, to) {
         (Datum::Int4(v), _) if to != oid::INT4 => Datum::Oid(*v as u32),
         (Datum::Oid(v), oid::INT4) => Datum::Int4(*v as i32),
+        (Datum::Base(v), oid::TEXT | oid::VARCHAR | oid::BPCHAR) if v.ty == oid::XML => {
+            Datum::text(crate::io::xml::text_of(value))
+        }
         (Datum::Base(v), _) if v.ty != to => Datum::base(to, v.bytes.clone()),
         (Datum::Array(a), _) => match element_of(to) {
             Some(element) if element != a.element => Datum::Array(Arc::new(Array {

@@ -21,7 +21,7 @@ pub use crate::order::{
 pub fn is_ordered(ty: Oid) -> bool {
     let item = element_of(ty).unwrap_or(ty);
     match base_type(item) {
-        // Its operator may have another name.
+        // Be its operators called as they may.
         Some(base) => !matches!(base.order, BaseOrder::None),
         None => super::resolve_operator("<", Some(ty), ty).is_ok(),
     }

@@ -449,7 +449,7 @@ const SPECIAL: u32 = 9800;
 
 /// Whether a function is one of those.
 pub fn is_grammars(function: Oid) -> bool {
-    (SPECIAL..SPECIAL + 5).contains(&function.0)
+    (SPECIAL..SPECIAL + 5).contains(&function.0) || crate::func::xml::GRAMMAR.contains(&function.0)
 }
 
 /// A date and a time of day in the session's zone.

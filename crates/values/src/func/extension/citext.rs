@@ -7,11 +7,11 @@ use crate::func::aggregate::empty;
 use crate::func::aggregate::other::{max_combine, max_step, min_combine, min_step, value_finish};
 use crate::func::aggregate::table::{aggregates, undo};
 use crate::func::compare::compare;
-use crate::func::string::lowered;
 use crate::func::{
     AggKind, Aggregate, Body, Cast, CastContext, EvalContext, EvalFn, EvalResult, EvalStop,
     Operator, SetIterator, Strategy, functions_named, operators_named,
 };
+use throng_types::base::lower_case;
 use throng_types::sqltype::made::CITEXT;
 use throng_types::{Datum, Error, Oid, Result, oid::*};
 
@@ -354,10 +354,15 @@ fn call(ctx: &EvalContext<'_>, name: &str, types: &[Oid], args: &[Datum]) -> Eva
 }
 
 fn hash(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    call(ctx, "hashtext", &[TEXT], &[lowered(said(&args[0])).into()])
+    call(
+        ctx,
+        "hashtext",
+        &[TEXT],
+        &[lower_case(said(&args[0])).into()],
+    )
 }
 fn hash_extended(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let text = lowered(said(&args[0])).into();
+    let text = lower_case(said(&args[0])).into();
     let args = [text, args[1].clone()];
     call(ctx, "hashtextextended", &[TEXT, INT8], &args)
 }
@@ -414,7 +419,7 @@ fn rows_with_flags(
 }
 
 fn strpos(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let texts = [&args[0], &args[1]].map(|arg| lowered(said(arg)).into());
+    let texts = [&args[0], &args[1]].map(|arg| lower_case(said(arg)).into());
     call(ctx, "strpos", &[TEXT, TEXT], &texts)
 }
 
@@ -460,7 +465,7 @@ fn split_part(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 fn translate(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let types = [TEXT; 3];
     let (from, to) = (said(&args[1]), args[2].clone());
-    let small = [said(&args[0]).into(), lowered(from).into(), to.clone()];
+    let small = [said(&args[0]).into(), lower_case(from).into(), to.clone()];
     let once = call(ctx, "translate", &types, &small)?;
     let large = from.to_uppercase();
     call(ctx, "translate", &types, &[once, large.into(), to])

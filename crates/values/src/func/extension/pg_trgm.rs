@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::{Extension, Native, operator, scalar};
-use crate::func::string::{lowered, text};
+use crate::func::string::text;
 use crate::func::{EvalContext, EvalFn, EvalResult, EvalStop, Operator};
+use throng_types::base::lower_case;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Result, interrupt, oid::*};
 
@@ -195,7 +196,7 @@ fn places(text: &str) -> Result<Vec<Occurrence>> {
         if word.is_empty() {
             continue;
         }
-        let lower = lowered(word);
+        let lower = lower_case(word);
         let letters: Vec<char> = "  ".chars().chain(lower.chars()).chain([' ']).collect();
         let count = letters.len() - 2;
         for (at, three) in letters.windows(3).enumerate() {
@@ -235,8 +236,8 @@ pub(crate) fn trigrams_of_pattern(pattern: &[Option<char>]) -> Result<Vec<Trigra
             at += 1;
             continue;
         }
-        let mut letters: Vec<char> = lowered(&run).chars().collect();
-        let end = at + letters.len();
+        let mut letters: Vec<char> = lower_case(&run).chars().collect();
+        let end = at + run.chars().count();
         // Where something else or nothing stands beside it, the word ends there.
         if at == 0 || pattern[at - 1].is_some() {
             letters.splice(0..0, [' ', ' ']);
@@ -352,9 +353,9 @@ fn word_alike(word: &str, within: &str, strict: bool) -> Result<f32> {
             continue;
         }
         let (mut now, mut kept) = (share(stretch.common, word.len(), stretch.distinct), start);
-        for at in start..=end {
+        for (at, place) in places.iter().enumerate().take(end + 1).skip(start) {
             interrupt::poll()?;
-            if !strict || places[at].first {
+            if !strict || place.first {
                 let shorter = share(stretch.common, word.len(), stretch.distinct);
                 if shorter > now {
                     (now, kept) = (shorter, at);

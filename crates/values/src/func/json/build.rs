@@ -40,7 +40,7 @@ fn moment(mut text: String, zoned: bool) -> String {
 }
 
 /// The text of a value that is written as a string.
-fn string_of(ctx: &EvalContext<'_>, value: &Datum, ty: Oid) -> String {
+pub(in crate::func) fn string_of(ctx: &EvalContext<'_>, value: &Datum, ty: Oid) -> String {
     let mut out = Vec::new();
     match value {
         Datum::Date(v) => output::date(*v, ISO, &mut out),

@@ -1,8 +1,9 @@
 //! LIKE and ILIKE: `%` for any run, `_` for one character, an escape for either.
 
 use crate::func::string::bytes::bytes;
-use crate::func::string::{lowered, text};
+use crate::func::string::text;
 use crate::func::{EvalContext, EvalResult, Function, Operator};
+use throng_types::base::lower_case;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, oid::*};
 
@@ -90,10 +91,10 @@ fn textnlike(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok((!like(text(&args[0]), text(&args[1]))?).into())
 }
 fn texticlike(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(like(&lowered(text(&args[0])), &lowered(text(&args[1])))?.into())
+    Ok(like(&lower_case(text(&args[0])), &lower_case(text(&args[1])))?.into())
 }
 fn texticnlike(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok((!like(&lowered(text(&args[0])), &lowered(text(&args[1])))?).into())
+    Ok((!like(&lower_case(text(&args[0])), &lower_case(text(&args[1])))?).into())
 }
 fn bytealike(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(matches(bytes(&args[0]), bytes(&args[1]), |_| 1)?.into())

@@ -13,7 +13,7 @@ use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
 use length::{buffer_fits, fits};
 use memchr::memmem;
-use throng_types::base::lower_letter;
+use throng_types::base::{lower_case, lower_letter};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Text, oid::*};
 
@@ -147,14 +147,8 @@ fn upper_char(c: char) -> char {
         _ => c,
     }
 }
-pub fn lowered(s: &str) -> String {
-    if s.is_ascii() {
-        return s.to_ascii_lowercase();
-    }
-    s.chars().map(lower_letter).collect()
-}
 fn lower(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(lowered(text(&args[0])).into())
+    Ok(lower_case(text(&args[0])).into())
 }
 fn upper(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let s = text(&args[0]);

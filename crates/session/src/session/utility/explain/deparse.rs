@@ -1,7 +1,7 @@
 //! Expressions of a plan as SQL text, for people to read: slots by the names of the columns in
 //! them.
 
-use throng_bind::expr::{AggCall, Expr, SortKey, system};
+use throng_bind::expr::{AggCall, Expr, RoutineCall, SortKey, system};
 use throng_bind::query::JoinKind;
 use throng_bind::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_catalog::{TableDef, VirtualTable};
@@ -224,7 +224,11 @@ impl<'c> Names<'c> {
         } else {
             self.list(&call.args, ", ")
         };
-        format!("{}({distinct}{args})", call.agg.name)
+        format!("{}({distinct}{args})", call.agg.name())
+    }
+
+    fn routine(&self, call: &RoutineCall) -> String {
+        format!("{}({})", call.def.name, self.list(&call.args, ", "))
     }
 
     fn list(&self, exprs: &[Expr], separator: &str) -> String {
@@ -266,9 +270,8 @@ impl<'c> Names<'c> {
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 format!("{}({})", func.name, self.list(args, ", "))
             }
-            Expr::Routine(call) | Expr::SetRoutine(call) => {
-                format!("{}({})", call.def.name, self.list(&call.args, ", "))
-            }
+            Expr::Routine(call) | Expr::SetRoutine(call) => self.routine(call),
+            Expr::Own(form) => self.text(&form.value),
             Expr::Variadic(arg) => format!("VARIADIC {}", self.text(arg)),
             Expr::Op { op, args, .. } => match &args[..] {
                 [arg] => format!("({} {})", op.name, self.text(arg)),
