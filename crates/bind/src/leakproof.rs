@@ -58,9 +58,7 @@ fn is_leaky(expr: &Expr) -> bool {
         Expr::IsDistinct { equal, .. } | Expr::NullIf { equal, .. } => tells(equal),
         Expr::Call { func, .. } => !is_leakproof(func.oid),
         Expr::Routine(call) => !call.def.leakproof,
-        Expr::Cast { arg, cast, to, .. } => {
-            cast.is_some_and(|cast| cast_tells(cast)) || cuts(arg.ty(), *to)
-        }
+        Expr::Cast { arg, cast, to, .. } => cast.is_some_and(cast_tells) || cuts(arg.ty(), *to),
         Expr::Subquery(sub) => !stands_alone(sub),
         _ => true,
     }

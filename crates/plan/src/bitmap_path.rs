@@ -47,7 +47,7 @@ struct LookUp {
 }
 
 enum By {
-    Span(Span),
+    Span(Box<Span>),
     Keys(Vec<InvertedMatch>),
 }
 
@@ -234,7 +234,7 @@ impl Planner<'_> {
         let share = (span.rows / via.size.rows.max(1.0)).min(1.0);
         let look_up = LookUp {
             index: via.index.clone(),
-            by: By::Span(span),
+            by: By::Span(Box::new(span)),
             conditions: used.iter().map(|at| conditions[*at].clone()).collect(),
         };
         Some(BitmapPath {
@@ -384,7 +384,7 @@ impl Planner<'_> {
             Found::By(look_up) => {
                 let nothing = Columns::default();
                 let by = match look_up.by {
-                    By::Span(span) => LookUpBy::Spans(vec![self.placed(span)?]),
+                    By::Span(span) => LookUpBy::Spans(vec![self.placed(*span)?]),
                     By::Keys(mut matches) => {
                         for matching in &mut matches {
                             let query = std::mem::replace(&mut matching.query, Expr::bool(true));

@@ -95,7 +95,7 @@ impl Ddl {
             Ddl::DropOwned { .. } => "DROP OWNED".into(),
             Ddl::CreateEnum { .. } | Ddl::CreateRange { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
-            Ddl::CreateRoutine { def, .. } => format!("CREATE {}", def.word()).into(),
+            Ddl::CreateRoutine { def, .. } => format!("CREATE {}", def.word()),
             Ddl::CreateOperator(create) => create.tag().into(),
             Ddl::CreateCast(_) => "CREATE CAST".into(),
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),

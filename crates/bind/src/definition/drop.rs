@@ -228,27 +228,18 @@ impl Run<'_> {
     fn collect_table(&self, table: &TableDef, found: &mut Collector) {
         let oid = table.oid;
         let catalog = self.catalog();
-        catalog
-            .indexes_of(oid)
-            .iter()
-            .for_each(|i| found.part(i.oid));
-        catalog
-            .constraints_of(oid)
-            .iter()
-            .for_each(|c| found.part(c.oid));
-        catalog
-            .sequences_of(oid)
-            .iter()
-            .for_each(|s| found.part(*s));
+        let indexes = catalog.indexes_of(oid).iter().map(|i| i.oid);
+        let constraints = catalog.constraints_of(oid).iter().map(|c| c.oid);
+        let parts = indexes.chain(constraints);
+        parts.for_each(|part| found.part(part));
         catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
+        let sequences = catalog.sequences_of(oid).iter();
+        sequences.for_each(|s| found.part(*s));
         self.collect_triggers(oid, found);
         self.collect_policies(oid, found);
         self.collect_children(oid, found);
-        for fk in catalog.referencing(table.oid) {
-            self.dependent(fk, oid, found);
-        }
-        for ancestor in catalog.ancestors(table) {
-            for fk in catalog.referencing(ancestor) {
+        for named in std::iter::once(oid).chain(catalog.ancestors(table)) {
+            for fk in catalog.referencing(named) {
                 self.dependent(fk, oid, found);
             }
         }

@@ -207,10 +207,8 @@ fn small() -> Catalog {
         collation: Some("C".into()),
         ..ColumnDef::new("Name", SqlType::new(oid::VARCHAR, 24))
     };
-    let serial = ColumnDef {
-        sequence: Some(ORDERS_SEQUENCE),
-        ..id.clone()
-    };
+    let mut serial = id.clone();
+    serial.sequence = Some(ORDERS_SEQUENCE);
     let dropped = ColumnDef {
         dropped: true,
         ..ColumnDef::new("gone", SqlType::TEXT)

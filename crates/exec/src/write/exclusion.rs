@@ -230,10 +230,8 @@ impl<'a> Search<'a> {
                 let table = &self.target.table;
                 match retry(|| conflict_with(table, root, own, cx.txn)).await? {
                     Conflict::Live(_) if is_end => return Ok(Found::of(oldest)),
-                    Conflict::Live(tid) => {
-                        if oldest.as_ref().is_none_or(|other| tid < other.tid) {
-                            oldest = Some(Other { tid, row, computed });
-                        }
+                    Conflict::Live(tid) if oldest.as_ref().is_none_or(|other| tid < other.tid) => {
+                        oldest = Some(Other { tid, row, computed });
                     }
                     Conflict::Busy(holder) if conflicts && oldest.is_none() => {
                         return Ok(Found::Busy(holder));

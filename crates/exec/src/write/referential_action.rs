@@ -332,7 +332,7 @@ async fn pieces_left(
     }
     let period = Period {
         table: &*Table::of(table, cx.env.store, &cx.env.eval)?,
-        index: &*Index::of(index, table, cx.env.store),
+        index: &Index::of(index, table, cx.env.store),
         values: &values,
     };
     let how = Lookup {

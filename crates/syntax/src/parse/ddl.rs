@@ -413,6 +413,22 @@ impl Parser<'_> {
         Ok(options)
     }
 
+    fn alter_schema(&mut self) -> Result<Statement> {
+        self.advance();
+        let (name, pos) = self.name_pos()?;
+        let change = self.object_change()?;
+        let name = Name {
+            parts: vec![name],
+            pos,
+        };
+        Ok(Statement::AlterObject {
+            kind: ObjectKind::Schema,
+            name,
+            if_exists: false,
+            change,
+        })
+    }
+
     pub(super) fn alter(&mut self) -> Result<Statement> {
         self.keyword("alter")?;
         let Some(word) = self.peek_word().map(str::to_string) else {
@@ -475,22 +491,7 @@ impl Parser<'_> {
                     options,
                 })
             }
-            "schema" => {
-                self.advance();
-                let (name, pos) = self.name_pos()?;
-                let change = self.object_change()?;
-                let name = Name {
-                    parts: vec![name],
-                    pos,
-                };
-                let kind = ObjectKind::Schema;
-                Ok(Statement::AlterObject {
-                    kind,
-                    name,
-                    if_exists: false,
-                    change,
-                })
-            }
+            "schema" => self.alter_schema(),
             "role" | "user" | "group" => self.alter_role(&word),
             "database" => self.alter_database(),
             "view" => self.alter_view(),

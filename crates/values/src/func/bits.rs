@@ -208,11 +208,7 @@ fn bittoint8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 /// A value under a modifier, by a function as an assignment or a cast would.
-fn sized(
-    args: &[Datum],
-    apply: fn(&[u8], i32, bool) -> Result<Option<Vec<u8>>>,
-    ty: Oid,
-) -> EvalResult {
+fn sized(args: &[Datum], apply: crate::io::base::ApplyModifier, ty: Oid) -> EvalResult {
     let explicit = matches!(args[2], Datum::Bool(true));
     let changed = apply(stored(&args[0]), int(&args[1]) as i32, explicit)?;
     Ok(changed.map_or_else(|| args[0].clone(), |bytes| Datum::base(ty, bytes)))

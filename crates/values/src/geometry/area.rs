@@ -208,8 +208,8 @@ impl Circle {
         let half = div(self.radius, 2f64.sqrt())?;
         let corner = Point::new(half, half);
         Ok(Rectangle::new(
-            self.center.add(corner)?,
-            self.center.sub(corner)?,
+            self.center.plus(corner)?,
+            self.center.minus(corner)?,
         ))
     }
 }

@@ -179,23 +179,23 @@ impl Point {
         div(sub(self.x, other.x)?, sub(other.y, self.y)?)
     }
 
-    pub fn add(self, other: Point) -> Result<Point> {
+    pub fn plus(self, other: Point) -> Result<Point> {
         Ok(Point::new(add(self.x, other.x)?, add(self.y, other.y)?))
     }
 
-    pub fn sub(self, other: Point) -> Result<Point> {
+    pub fn minus(self, other: Point) -> Result<Point> {
         Ok(Point::new(sub(self.x, other.x)?, sub(self.y, other.y)?))
     }
 
     /// The product of complex numbers: turned and stretched.
-    pub fn mul(self, other: Point) -> Result<Point> {
+    pub fn times(self, other: Point) -> Result<Point> {
         Ok(Point::new(
             sub(mul(self.x, other.x)?, mul(self.y, other.y)?)?,
             add(mul(self.x, other.y)?, mul(self.y, other.x)?)?,
         ))
     }
 
-    pub fn div(self, other: Point) -> Result<Point> {
+    pub fn over(self, other: Point) -> Result<Point> {
         let norm = add(mul(other.x, other.x)?, mul(other.y, other.y)?)?;
         Ok(Point::new(
             div(add(mul(self.x, other.x)?, mul(self.y, other.y)?)?, norm)?,

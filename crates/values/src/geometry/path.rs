@@ -265,7 +265,7 @@ impl Polygon {
     pub fn circle(&self) -> Result<Circle> {
         let count = self.points.len() as f64;
         let zero = Point::new(0.0, 0.0);
-        let sum = self.points.iter().try_fold(zero, |sum, p| sum.add(*p))?;
+        let sum = self.points.iter().try_fold(zero, |sum, p| sum.plus(*p))?;
         let center = Point::new(div(sum.x, count)?, div(sum.y, count)?);
         let distances = self
             .points
@@ -357,11 +357,11 @@ fn crossing(point: Point, before: Point) -> Crossing {
 /// Whether a point is within or on the polygon of these points: a ray from it passes the sides
 /// upwards and downwards unequally often.
 fn is_within(point: Point, points: &[Point]) -> Result<bool> {
-    let mut before = points[0].sub(point)?;
+    let mut before = points[0].minus(point)?;
     let mut total = 0;
     for next in points[1..].iter().chain(points.first()) {
         interrupt::poll()?;
-        let next = next.sub(point)?;
+        let next = next.minus(point)?;
         match crossing(next, before) {
             Crossing::On => return Ok(true),
             Crossing::Halves(halves) => total += halves,

@@ -126,13 +126,12 @@ pub(super) fn write_scalar(view: &View<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// What is told of each key: what writes it.
+type Found<'a> = &'a mut dyn FnMut(&dyn Fn(&mut Vec<u8>)) -> Result<()>;
+
 /// Calls `found` with what writes each key of a value. `is_item`: it stands in an array, or is a
 /// scalar that is the whole.
-fn walk(
-    value: JsonRef<'_>,
-    is_item: bool,
-    found: &mut dyn FnMut(&dyn Fn(&mut Vec<u8>)) -> Result<()>,
-) -> Result<()> {
+fn walk(value: JsonRef<'_>, is_item: bool, found: Found<'_>) -> Result<()> {
     match value.view() {
         View::Array(elements) => {
             interrupt::poll()?;

@@ -25,8 +25,11 @@ pub struct Modifier {
     /// From what stands in parentheses after the type's name.
     pub from_written: fn(&[i32]) -> Result<i32>,
     /// Applied to a value's bytes by an assignment or an explicit cast; None where they stay.
-    pub apply: fn(value: &[u8], typmod: i32, explicit: bool) -> Result<Option<Vec<u8>>>,
+    pub apply: ApplyModifier,
 }
+
+/// Of a value, the modifier and whether the cast is an explicit one.
+pub type ApplyModifier = fn(&[u8], i32, bool) -> Result<Option<Vec<u8>>>;
 
 /// Every type of this kind, by oid.
 static BASE_TYPES: &[&BaseInputOutput] = &[

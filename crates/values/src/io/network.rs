@@ -182,7 +182,8 @@ impl Inet {
         let shown = usize::from(self.bits).div_ceil(16).max(2);
         let (mut zeros, mut first, mut count) = (0..0, 0, 0);
         for at in 0..=shown {
-            if at < shown && words[at] == 0 {
+            let is_zero = words.get(at).is_some_and(|word| *word == 0);
+            if at < shown && is_zero {
                 if count == 0 {
                     first = at;
                 }

@@ -351,7 +351,7 @@ impl Binder<'_> {
         ];
         const FIXED: [&str; 4] = ["leftarg", "rightarg", "function", "procedure"];
         let items = Definition::new(items);
-        for name in items.others(&SETTABLE) {
+        if let Some(name) = items.others(&SETTABLE).into_iter().next() {
             let message = match FIXED.contains(&name) {
                 true => format!("operator attribute \"{name}\" cannot be changed"),
                 false => format!("operator attribute \"{name}\" not recognized"),

@@ -317,9 +317,9 @@ fn word_alike(word: &str, within: &str, strict: bool) -> Result<f32> {
             continue;
         }
         let (mut now, mut kept) = (share(stretch.common, word.len(), stretch.distinct), start);
-        for at in start..=end {
+        for (at, place) in places.iter().enumerate().take(end + 1).skip(start) {
             interrupt::poll()?;
-            if !strict || places[at].first {
+            if !strict || place.first {
                 let shorter = share(stretch.common, word.len(), stretch.distinct);
                 if shorter > now {
                     (now, kept) = (shorter, at);

@@ -113,10 +113,10 @@ computed! {
     dist_pb(a: Point, b: Rectangle) b.closest_to(a)?.0;
     dist_ppath(a: Point, b: Path) b.distance_of(a)?;
     point_ne(a: Point, b: Point) !a.equals(b);
-    point_add(a: Point, b: Point) a.add(b)?;
-    point_sub(a: Point, b: Point) a.sub(b)?;
-    point_mul(a: Point, b: Point) a.mul(b)?;
-    point_div(a: Point, b: Point) a.div(b)?;
+    point_add(a: Point, b: Point) a.plus(b)?;
+    point_sub(a: Point, b: Point) a.minus(b)?;
+    point_mul(a: Point, b: Point) a.times(b)?;
+    point_div(a: Point, b: Point) a.over(b)?;
     pt_contained_poly(a: Point, b: Polygon) b.has(a)?;
     pt_contained_circle(a: Point, b: Circle) b.has(a)?;
     dist_pc(a: Point, b: Circle) b.distance_to(b.center.distance(a)?)?;
@@ -202,10 +202,10 @@ computed! {
     box_above_eq(a: Rectangle, b: Rectangle) at_least(a.low.y, b.high.y);
     box_below_eq(a: Rectangle, b: Rectangle) at_most(a.high.y, b.low.y);
     box_intersect(a: Rectangle, b: Rectangle) a.common(b);
-    box_add(a: Rectangle, b: Point) a.changed(|point| point.add(b))?;
-    box_sub(a: Rectangle, b: Point) a.changed(|point| point.sub(b))?;
-    box_mul(a: Rectangle, b: Point) a.changed(|point| point.mul(b))?;
-    box_div(a: Rectangle, b: Point) a.changed(|point| point.div(b))?;
+    box_add(a: Rectangle, b: Point) a.changed(|point| point.plus(b))?;
+    box_sub(a: Rectangle, b: Point) a.changed(|point| point.minus(b))?;
+    box_mul(a: Rectangle, b: Point) a.changed(|point| point.times(b))?;
+    box_div(a: Rectangle, b: Point) a.changed(|point| point.over(b))?;
     box_below(a: Rectangle, b: Rectangle) less(a.high.y, b.low.y);
     box_overbelow(a: Rectangle, b: Rectangle) at_most(a.high.y, b.high.y);
     box_overabove(a: Rectangle, b: Rectangle) at_least(a.low.y, b.low.y);
@@ -220,10 +220,10 @@ computed! {
     path_npoints(a: Path) a.points.len() as i32;
     path_distance(a: Path, b: Path) a.distance(&b)?;
     path_add(a: Path, b: Path) a.followed_by(b);
-    path_add_pt(a: Path, b: Point) a.changed(|point| point.add(b))?;
-    path_sub_pt(a: Path, b: Point) a.changed(|point| point.sub(b))?;
-    path_mul_pt(a: Path, b: Point) a.changed(|point| point.mul(b))?;
-    path_div_pt(a: Path, b: Point) a.changed(|point| point.div(b))?;
+    path_add_pt(a: Path, b: Point) a.changed(|point| point.plus(b))?;
+    path_sub_pt(a: Path, b: Point) a.changed(|point| point.minus(b))?;
+    path_mul_pt(a: Path, b: Point) a.changed(|point| point.times(b))?;
+    path_div_pt(a: Path, b: Point) a.changed(|point| point.over(b))?;
     path_contain_pt(a: Path, b: Point) a.has(b)?;
     dist_pathp(a: Path, b: Point) a.distance_of(b)?;
     path_n_eq(a: Path, b: Path) a.points.len() == b.points.len();
@@ -276,10 +276,10 @@ computed! {
     circle_overlap(a: Circle, b: Circle) at_most(a.center.distance(b.center)?, add(a.radius, b.radius)?);
     circle_above(a: Circle, b: Circle) greater(sub(a.center.y, a.radius)?, add(b.center.y, b.radius)?);
     circle_below(a: Circle, b: Circle) less(add(a.center.y, a.radius)?, sub(b.center.y, b.radius)?);
-    circle_add_pt(a: Circle, b: Point) moved(a, a.center.add(b)?);
-    circle_sub_pt(a: Circle, b: Point) moved(a, a.center.sub(b)?);
-    circle_mul_pt(a: Circle, b: Point) Circle { center: a.center.mul(b)?, radius: mul(a.radius, hypotenuse(b.x, b.y)?)? };
-    circle_div_pt(a: Circle, b: Point) Circle { center: a.center.div(b)?, radius: div(a.radius, hypotenuse(b.x, b.y)?)? };
+    circle_add_pt(a: Circle, b: Point) moved(a, a.center.plus(b)?);
+    circle_sub_pt(a: Circle, b: Point) moved(a, a.center.minus(b)?);
+    circle_mul_pt(a: Circle, b: Point) Circle { center: a.center.times(b)?, radius: mul(a.radius, hypotenuse(b.x, b.y)?)? };
+    circle_div_pt(a: Circle, b: Point) Circle { center: a.center.over(b)?, radius: div(a.radius, hypotenuse(b.x, b.y)?)? };
     circle_distance(a: Circle, b: Circle) {
         let apart = sub(a.center.distance(b.center)?, add(a.radius, b.radius)?)?;
         if apart < 0.0 { 0.0 } else { apart }

@@ -158,7 +158,7 @@ impl Scheme {
         if self.padded {
             let missing = block - out.len() % block;
             out.resize(out.len() + missing, missing as u8);
-        } else if out.len() % block != 0 {
+        } else if !out.len().is_multiple_of(block) {
             return Err(failed("encrypt error: Encryption failed"));
         }
         let mut before = self.vector(vector);
@@ -178,7 +178,7 @@ impl Scheme {
         let cipher = self.keyed(key, "decrypt")?;
         let failure = || failed("decrypt error: Decryption failed");
         let mut out = data.to_vec();
-        if out.len() % block != 0 || self.padded && out.is_empty() {
+        if !out.len().is_multiple_of(block) || self.padded && out.is_empty() {
             return Err(failure());
         }
         let mut before = self.vector(vector);
