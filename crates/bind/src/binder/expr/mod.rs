@@ -679,8 +679,11 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
         };
-        let operands = (l.type_oid(), element);
-        let found = self.operator_at(op.schema.as_deref(), &op.name, operands, op.pos)?;
+        let operands = (Some(l.type_oid()), element);
+        let found = match self.choose_operator(op.schema.as_deref(), &op.name, operands, op.pos)? {
+            Found::Table(found) => found,
+            Found::Own { .. } => return self.own_quantified(op, l, a, all),
+        };
         if found.ret != oid::BOOL {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::{made, type_name};
+use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use crate::binder::{Binder, at};
@@ -185,7 +185,7 @@ impl Binder<'_> {
         match self.choose_operator(schema, name, (Some(operands.0), operands.1), pos)? {
             Found::Table(found) => Ok(found),
             Found::Own { .. } => {
-                let what = "a user's operator with an array, NULLIF or IS DISTINCT FROM";
+                let what = "a user's operator with NULLIF or IS DISTINCT FROM";
                 Err(Error::unsupported(what).position(pos + 1))
             }
         }
@@ -242,6 +242,39 @@ impl Binder<'_> {
                 })))
             }
         }
+    }
+
+    /// A user's operator with ANY or ALL of an array that is written item by item.
+    pub(in crate::binder) fn own_quantified(
+        &mut self,
+        op: &ast::Operator,
+        left: Expr,
+        array: Expr,
+        all: bool,
+    ) -> Result<Expr> {
+        let items = match array {
+            Expr::Array(items, _) if items.iter().all(|i| element_of(i.type_oid()).is_none()) => {
+                items
+            }
+            _ => {
+                let what = "a user's operator with ANY or ALL of an array";
+                return Err(Error::unsupported(what).position(op.pos + 1));
+            }
+        };
+        let mut tests = Vec::with_capacity(items.len());
+        for item in items {
+            let test = self.operator_in(op, Some(left.clone()), item)?;
+            if test.type_oid() != oid::BOOL {
+                let message = "op ANY/ALL (array) requires operator to yield boolean";
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
+            }
+            tests.push(test);
+        }
+        Ok(match (tests.is_empty(), all) {
+            (true, all) => Expr::bool(all),
+            (false, true) => Expr::And(tests),
+            (false, false) => Expr::Or(tests),
+        })
     }
 
     /// A binary operator that must give a boolean, with its operands cast.
