@@ -440,7 +440,7 @@ impl<'a> Parser<'a> {
             return None;
         }
         let end = self.url_path_end(at);
-        Some((Url, end))
+        (end > at + 1).then_some((Url, end))
     }
 
     fn url_path_end(&self, at: usize) -> usize {
