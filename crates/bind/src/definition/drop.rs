@@ -4,6 +4,8 @@
 //! depend (a foreign key on the table it references): they need CASCADE. The collector walks from
 //! the targets over both kinds and only then is anything deleted.
 
+mod table;
+
 use std::collections::{BTreeSet, HashSet};
 
 use throng_types::error::state;
@@ -12,7 +14,6 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::command::{Target, TargetKind};
-use throng_catalog::TableDef;
 use throng_catalog::system::extension;
 use throng_catalog::{
     ConstraintDef, ExtensionDef, IndexDef, Object, OperatorDef, RoutineDef, ViewDef, builtin,
@@ -222,30 +223,6 @@ impl Run<'_> {
                 _ => {}
             }
         }
-    }
-
-    /// What goes with a table.
-    fn collect_table(&self, table: &TableDef, found: &mut Collector) {
-        let oid = table.oid;
-        let catalog = self.catalog();
-        let indexes = catalog.indexes_of(oid).iter().map(|i| i.oid);
-        let constraints = catalog.constraints_of(oid).iter().map(|c| c.oid);
-        let parts = indexes.chain(constraints);
-        parts.for_each(|part| found.part(part));
-        catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
-        let sequences = catalog.sequences_of(oid).iter();
-        sequences.for_each(|s| found.part(*s));
-        self.collect_triggers(oid, found);
-        self.collect_policies(oid, found);
-        self.collect_children(oid, found);
-        for named in std::iter::once(oid).chain(catalog.ancestors(table)) {
-            for fk in catalog.referencing(named) {
-                self.dependent(fk, oid, found);
-            }
-        }
-        self.collect_views(oid, found);
-        self.collect_routines(oid, found);
-        self.collect_row_type(oid, found);
     }
 
     /// A relation's triggers are parts of it.
