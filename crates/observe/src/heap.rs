@@ -167,9 +167,14 @@ pub fn has_room(bytes: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, PoisonError};
+
+    /// What is counted is the process's: tests of it take turns.
+    static TURN: Mutex<()> = Mutex::new(());
 
     #[test]
     fn what_is_long_is_counted_until_it_is_freed() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let allocator = Counting(System);
         let layout = |size| Layout::from_size_align(size, 8).expect("a layout");
         let before = held();
@@ -193,6 +198,7 @@ mod tests {
 
     #[test]
     fn what_grows_from_one_allocator_to_the_other_keeps_its_bytes() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let allocator = Counting(System);
         let layout = |size| Layout::from_size_align(size, 8).expect("a layout");
         // SAFETY: each block is used within its size, with the layout it was made with last, and

@@ -597,22 +597,27 @@ pub fn of_text(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(request.of(text(document))?.into())
 }
 
-/// The document with a headline for each of its strings.
+/// The document with a headline for each of its strings, and without blanks between its parts.
 fn in_json(request: &Request, document: &str) -> Result<String> {
     let mut walker = Walker::new(document, true);
     let (mut out, mut copied) = (String::new(), 0);
+    let between = |text: &str, out: &mut String| {
+        out.extend(text.chars().filter(|c| !c.is_ascii_whitespace()));
+    };
     while let Some(part) = walker.next_part()? {
+        let span = walker.span();
+        between(&document[copied..span.start], &mut out);
+        copied = span.end;
         if let JsonPart::Scalar(JsonToken::String, _) = part {
-            let span = walker.span();
             let headline = request.of(&walker.take_string())?;
-            out.push_str(&document[copied..span.start]);
             let mut quoted = Vec::new();
             jsonb::write_string(&headline, &mut quoted);
             out.push_str(&String::from_utf8_lossy(&quoted));
-            copied = span.end;
+        } else {
+            out.push_str(&document[span]);
         }
     }
-    out.push_str(&document[copied..]);
+    between(&document[copied..], &mut out);
     Ok(out)
 }
 
