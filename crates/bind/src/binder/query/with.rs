@@ -10,6 +10,7 @@ use crate::tree::query::{Cte, CteBody, Query};
 use throng_syntax::parse::ast;
 use throng_syntax::parse::walk::{self, ReferencePosition};
 use throng_values::func::RelColumn;
+use throng_values::func::compare::is_hashable;
 
 /// The two operands of a recursive query.
 pub(in crate::binder) struct Recursion<'a> {
@@ -193,6 +194,11 @@ impl Binder<'_> {
             return Err(error.position(place(0, recursion.term) + 1));
         }
         let types: Vec<SqlType> = first.iter().map(|c| c.ty).collect();
+        if !recursion.all && types.iter().any(|ty| !is_hashable(ty.oid)) {
+            let message = "could not implement recursive UNION";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                .detail("All column datatypes must be hashable."));
+        }
         for (i, (a, b)) in first.iter().zip(&second).enumerate() {
             let common = self
                 .common_type(&[a.ty, b.ty], "UNION")

@@ -44,7 +44,7 @@ fn numbers<'a>(value: &'a Datum, count: usize, what: &str) -> Result<&'a [Datum]
             Ok(&array.items)
         }
         _ => Err(Error::new(
-            state::INTERNAL_ERROR,
+            state::INVALID_PARAMETER_VALUE,
             format!("expected {count}-element {what} array"),
         )
         .into()),

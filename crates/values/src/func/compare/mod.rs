@@ -6,15 +6,23 @@ pub(super) mod table;
 use super::{EvalContext, EvalResult};
 use crate::io::Zone;
 use std::cmp::Ordering;
-use throng_types::Datum;
-use throng_types::Oid;
 use throng_types::base::{BaseOrder, base_type};
 use throng_types::calendar::*;
 use throng_types::sqltype::element_of;
+use throng_types::{Datum, Oid, oid};
 
 pub use crate::order::{
     comparator, compare, compare_checked, compare_padded, compare_sorted, date_to_timestamp, floats,
 };
+
+/// Whether a type whose values can be compared has a hash in PostgreSQL, too.
+pub fn is_hashable(ty: Oid) -> bool {
+    let item = element_of(ty).unwrap_or(ty);
+    !matches!(
+        item,
+        oid::BIT | oid::VARBIT | oid::MONEY | oid::TSVECTOR | oid::TSQUERY
+    )
+}
 
 /// Whether a type's values have an order: for sorting, grouping and indexes. That of some types
 /// which have an operator `<`, as `circle`, is one of sizes.

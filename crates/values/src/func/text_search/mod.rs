@@ -49,7 +49,7 @@ fn configuration(value: &Datum) -> Result<Configuration, EvalStop> {
     };
     let missing = || {
         let message = format!("cache lookup failed for text search configuration {number}");
-        Error::new(state::INTERNAL_ERROR, message).into()
+        Error::new(state::UNDEFINED_OBJECT, message).into()
     };
     Configuration::by_oid(Oid(number)).ok_or_else(missing)
 }
@@ -81,7 +81,7 @@ fn dictionary(value: &Datum) -> Result<&'static Dictionary, EvalStop> {
     };
     let missing = || {
         let message = format!("cache lookup failed for text search dictionary {number}");
-        Error::new(state::INTERNAL_ERROR, message).into()
+        Error::new(state::UNDEFINED_OBJECT, message).into()
     };
     Dictionary::by_oid(Oid(number)).ok_or_else(missing)
 }

@@ -231,11 +231,7 @@ fn check_parser(value: &Datum) -> Result<(), EvalStop> {
             name => format!("text search parser \"{name}\" does not exist"),
         },
     };
-    let code = match value {
-        Datum::Oid(_) => state::INTERNAL_ERROR,
-        _ => state::UNDEFINED_OBJECT,
-    };
-    Err(Error::new(code, message).into())
+    Err(Error::new(state::UNDEFINED_OBJECT, message).into())
 }
 
 fn rows(types: &[Oid], rows: Vec<Vec<Datum>>) -> SetIterator {
