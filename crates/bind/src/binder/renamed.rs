@@ -12,9 +12,10 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::BindContext;
 use super::ddl::domain::check_again;
-use super::ddl::view::{stored_context, stored_format};
+use super::ddl::view::{STORED_PATH, stored_context, stored_format};
 use super::routine::body::{body_statement, body_statements, routine_body_again};
 use super::stored_expression::{StoredKind, value_again};
+use crate::deparse::Style;
 use throng_catalog::{ArgDef, Catalog, RoutineBody, RoutineDef, TableDef};
 use throng_syntax::parse;
 use throng_types::lexical::quote_ident;
@@ -22,6 +23,26 @@ use throng_values::func::{
     EvalContext, EvalHost, EvalResult, EvalStop, ObjectKind, TransitionTable, UserType, WrittenType,
 };
 use throng_values::io::{input_text, output_text};
+
+/// Does something with the style in which definitions are kept, by the names that a catalog has.
+pub(in crate::binder) fn with_stored_style<T>(
+    catalog: &Catalog,
+    eval: EvalContext<'_>,
+    write: impl FnOnce(&Style<'_>) -> T,
+) -> T {
+    let format = stored_format();
+    let host = Named::by(catalog, eval);
+    write(&Style {
+        kept: true,
+        catalog,
+        search_path: STORED_PATH,
+        pretty: false,
+        eval: EvalContext {
+            format: &format,
+            host: &host,
+        },
+    })
+}
 
 /// A session that knows types by a catalog of its own.
 pub(crate) struct Named<'a> {

@@ -519,11 +519,16 @@ impl Run<'_> {
             terms,
             targets: vec![],
         });
+        self.fill_index(index, fresh, new.only)
+    }
+
+    /// A constraint's index is filled, where its table has rows, and made for its partitions.
+    pub(super) fn fill_index(&mut self, index: Oid, fresh: bool, only: bool) -> Result<()> {
         self.work(Work::CreateIndex {
             index,
             build: !fresh,
         });
-        match new.only {
+        match only {
             true => Ok(()),
             false => self.spread_index(index, fresh),
         }

@@ -6,7 +6,7 @@ use throng_types::error::state;
 use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result, oid};
 
-use super::{Run, Work};
+use super::Run;
 use crate::command::{NewConstraint, NewExclusion};
 use throng_catalog::{
     Catalog, ConstraintKind, FkAction, IndexColumn, IndexDef, IndexTerms, TableDef,
@@ -119,14 +119,7 @@ impl Run<'_> {
             terms,
             targets: vec![],
         });
-        self.work(Work::CreateIndex {
-            index,
-            build: !fresh,
-        });
-        match new.only {
-            true => Ok(()),
-            false => self.spread_index(index, fresh),
-        }
+        self.fill_index(index, fresh, new.only)
     }
 
     /// Rows in different partitions are never compared: what divides them must be among the keys

@@ -11,10 +11,8 @@
 //! ```
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use crate::text_search::Weight;
-use crate::{Result, stack};
 
 /// A lexeme that is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,27 +136,6 @@ impl TsQuery {
     /// Takes back the nodes that came last.
     pub fn truncate(&mut self, len: usize) {
         self.nodes.truncate(len);
-    }
-    /// The nodes of what begins at a node: one stretch that ends with it, as operands come first.
-    pub fn below(&self, at: u32) -> Result<Range<u32>> {
-        stack::check()?;
-        let first = match *self.node(at) {
-            Node::Operand(_) => at,
-            Node::Not(a) | Node::And(a, _) | Node::Or(a, _) | Node::Phrase(a, _, _) => {
-                self.below(a)?.start
-            }
-        };
-        Ok(first..at + 1)
-    }
-    /// What begins at a node, as a query of its own.
-    pub fn part(&self, at: u32) -> Result<TsQuery> {
-        let range = self.below(at)?;
-        let mut part = TsQuery::default();
-        for node in range.clone() {
-            let node = self.node(node).moved(0u32.wrapping_sub(range.start));
-            part.push(node);
-        }
-        Ok(part)
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -202,10 +202,6 @@ impl TsVectorBuilder {
         self.entries.push((lexeme, positions));
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Sorted, each lexeme and each of its places once.
     ///
     /// # Errors

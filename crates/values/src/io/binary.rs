@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     pub(super) fn i32(&mut self) -> Result<i32> {
         self.take().map(i32::from_be_bytes)
     }
-    fn u16(&mut self) -> Result<u16> {
+    pub(super) fn u16(&mut self) -> Result<u16> {
         self.take().map(u16::from_be_bytes)
     }
     fn i64(&mut self) -> Result<i64> {

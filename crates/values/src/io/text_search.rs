@@ -1,6 +1,7 @@
 //! `tsvector` and `tsquery` as text and in binary.
 
 use super::base::BaseInputOutput;
+use super::binary::Reader;
 use crate::eval::EvalContext;
 use crate::text_search::query::{Verbatim, no_lexemes, operand, parse};
 use throng_types::error::state;
@@ -199,36 +200,23 @@ fn malformed(what: &str) -> Error {
     )
 }
 
-/// A binary form, from the front.
-struct Binary<'a>(&'a [u8], &'static str);
+/// A binary form, and the type that it is of.
+struct Binary<'a>(Reader<'a>, &'static str);
 
-impl<'a> Binary<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or_else(|| {
-            Error::new(
-                state::PROTOCOL_VIOLATION,
-                "insufficient data left in message",
-            )
-        })?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-    fn u16(&mut self) -> Result<u16> {
-        self.take().map(u16::from_be_bytes)
-    }
+impl Binary<'_> {
     fn count(&mut self) -> Result<u32> {
-        let count = u32::from_be_bytes(self.take()?);
-        match count as usize <= self.0.len() {
+        let count = u32::from_be_bytes(self.0.take()?);
+        match count as usize <= self.0.0.len() {
             true => Ok(count),
             false => Err(malformed(self.1)),
         }
     }
     /// A C string.
     fn string(&mut self, ctx: &EvalContext<'_>) -> Result<String> {
-        let end = self.0.iter().position(|byte| *byte == 0);
+        let end = self.0.0.iter().position(|byte| *byte == 0);
         let end = end.ok_or_else(|| malformed(self.1))?;
-        let text = ctx.format.charset.decode(&self.0[..end])?.into_owned();
-        self.0 = &self.0[end + 1..];
+        let text = ctx.format.charset.decode(self.0.bytes(end)?)?.into_owned();
+        self.0.bytes(1)?;
         match text.len() < MAX_LEXEME {
             true => Ok(text),
             false => Err(malformed(self.1)),
@@ -237,14 +225,14 @@ impl<'a> Binary<'a> {
 }
 
 fn vector_receive(ctx: &EvalContext<'_>, binary: &[u8]) -> Result<Vec<u8>> {
-    let mut binary = Binary(binary, "tsvector");
+    let mut binary = Binary(Reader(binary), "tsvector");
     let mut builder = TsVectorBuilder::default();
     for _ in 0..binary.count()? {
         interrupt::poll()?;
         let lexeme = binary.string(ctx)?;
         let mut positions = Vec::new();
-        for _ in 0..binary.u16()? {
-            positions.push(Position(binary.u16()?));
+        for _ in 0..binary.0.u16()? {
+            positions.push(Position(binary.0.u16()?));
         }
         builder.push(lexeme, positions);
     }
@@ -266,7 +254,7 @@ fn vector_send(ctx: &EvalContext<'_>, value: &[u8], out: &mut Vec<u8>) -> Result
 }
 
 fn query_receive(ctx: &EvalContext<'_>, binary: &[u8]) -> Result<Vec<u8>> {
-    let mut binary = Binary(binary, "tsquery");
+    let mut binary = Binary(Reader(binary), "tsquery");
     let mut query = TsQuery::default();
     match binary.count()? {
         0 => {}
@@ -284,15 +272,15 @@ fn receive_node(
     query: &mut TsQuery,
 ) -> Result<u32> {
     stack::check()?;
-    let kind = binary.take::<1>()?;
+    let kind = binary.0.take::<1>()?;
     let code = match kind {
         [1] => 0,
-        [2] => binary.take::<1>()?[0],
+        [2] => binary.0.take::<1>()?[0],
         _ => return Err(malformed("tsquery: unrecognized operator type")),
     };
     let node = match code {
         0 => {
-            let [weights, prefix] = binary.take()?;
+            let [weights, prefix] = binary.0.take()?;
             Node::Operand(Operand {
                 lexeme: binary.string(ctx)?,
                 weights: weights & 0xf,
@@ -301,7 +289,7 @@ fn receive_node(
         }
         1 => Node::Not(receive_node(ctx, binary, query)?),
         2..=4 => {
-            let distance = if code == 4 { binary.u16()? } else { 0 };
+            let distance = if code == 4 { binary.0.u16()? } else { 0 };
             let mut right = TsQuery::default();
             receive_node(ctx, binary, &mut right)?;
             let left = receive_node(ctx, binary, query)?;

@@ -84,11 +84,4 @@ impl TokenKind {
     pub fn description(self) -> &'static str {
         KINDS[self as usize - 1].2
     }
-    pub fn by_number(number: i32) -> Option<TokenKind> {
-        let nth = usize::try_from(number).ok()?.checked_sub(1)?;
-        KINDS.get(nth).map(|kind| kind.0)
-    }
-    pub fn by_alias(alias: &str) -> Option<TokenKind> {
-        KINDS.iter().find(|kind| kind.1 == alias).map(|kind| kind.0)
-    }
 }

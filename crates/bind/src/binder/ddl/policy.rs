@@ -6,8 +6,8 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
 
 use crate::binder::ddl::table::no_position;
-use crate::binder::ddl::view::{STORED_PATH, named_by, normalize, stored_context, stored_format};
-use crate::binder::renamed::Named;
+use crate::binder::ddl::view::{STORED_PATH, named_by, normalize, stored_context};
+use crate::binder::renamed::with_stored_style;
 use crate::binder::{BindContext, Binder};
 use crate::command::{AlterTable, Ddl, PolicyDdl, Target, TargetKind};
 use crate::deparse::{self, Style};
@@ -90,19 +90,7 @@ fn kept_text(
     catalog: &Catalog,
     eval: EvalContext<'_>,
 ) -> Result<String> {
-    let format = stored_format();
-    let host = Named::by(catalog, eval);
-    let style = Style {
-        kept: true,
-        catalog,
-        search_path: STORED_PATH,
-        pretty: false,
-        eval: EvalContext {
-            format: &format,
-            host: &host,
-        },
-    };
-    text_of(bound, table, &style)
+    with_stored_style(catalog, eval, |style| text_of(bound, table, style))
 }
 
 fn no_such_policy(name: &str, table: &str) -> Error {

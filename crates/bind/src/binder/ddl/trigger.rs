@@ -7,10 +7,10 @@ use throng_types::sqltype::type_name;
 use throng_types::{Datum, Error, Oid, Result, oid};
 
 use crate::binder::ddl::privilege::any_right;
-use crate::binder::ddl::view::{STORED_PATH, objects_of, stored_context, stored_format};
+use crate::binder::ddl::view::{STORED_PATH, objects_of, stored_context};
 use crate::binder::dml::row_names;
 use crate::binder::query::scope::{Names, Scope};
-use crate::binder::renamed::Named;
+use crate::binder::renamed::with_stored_style;
 use crate::binder::{BindContext, Binder, Clause};
 use crate::command::{Ddl, EnableTriggers, Target, TargetKind};
 use crate::deparse::{self, Style};
@@ -156,19 +156,7 @@ fn kept_text(
     catalog: &Catalog,
     eval: EvalContext<'_>,
 ) -> String {
-    let format = stored_format();
-    let host = Named::by(catalog, eval);
-    let style = Style {
-        kept: true,
-        catalog,
-        search_path: STORED_PATH,
-        pretty: false,
-        eval: EvalContext {
-            format: &format,
-            host: &host,
-        },
-    };
-    text_of(condition, table, &style)
+    with_stored_style(catalog, eval, |style| text_of(condition, table, style))
 }
 
 impl Binder<'_> {

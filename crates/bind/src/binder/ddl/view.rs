@@ -13,7 +13,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::binder::expr::operator::{own_operator, relation_of};
 use crate::binder::query::scope::Names;
-use crate::binder::renamed::Named;
+use crate::binder::renamed::with_stored_style;
 use crate::binder::{BindContext, Binder};
 use crate::command::{CreateView, Ddl};
 use crate::deparse::{self, Style};
@@ -75,19 +75,9 @@ pub fn rewritten(
     let QueryKind::Select(query) = &bound.kind else {
         return Err(Error::internal("a view that is no query"));
     };
-    let format = stored_format();
-    let host = Named::by(renamed, eval);
-    let style = Style {
-        kept: true,
-        catalog: renamed,
-        search_path: STORED_PATH,
-        pretty: false,
-        eval: EvalContext {
-            format: &format,
-            host: &host,
-        },
-    };
-    Ok(deparse::query(query, &bound.ctes, None, &style))
+    Ok(with_stored_style(renamed, eval, |style| {
+        deparse::query(query, &bound.ctes, None, style)
+    }))
 }
 
 /// A view's query as SQL, as a session with this search path would write it (`pg_get_viewdef`).

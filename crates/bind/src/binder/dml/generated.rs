@@ -14,10 +14,10 @@ use throng_types::sqltype::{made, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use crate::binder::ddl::table::no_position;
-use crate::binder::ddl::view::{STORED_PATH, stored_context, stored_format};
+use crate::binder::ddl::view::{STORED_PATH, stored_context};
 use crate::binder::dml::row_names;
 use crate::binder::query::scope::Scope;
-use crate::binder::renamed::Named;
+use crate::binder::renamed::with_stored_style;
 use crate::binder::{BindContext, Binder, Clause, slots_of_row};
 use crate::deparse::{self, Style};
 use crate::fold::is_immutable_cast;
@@ -125,19 +125,9 @@ pub(in crate::binder) fn kept_text(
     catalog: &Catalog,
     eval: EvalContext<'_>,
 ) -> String {
-    let format = stored_format();
-    let host = Named::by(catalog, eval);
-    let style = Style {
-        kept: true,
-        catalog,
-        search_path: STORED_PATH,
-        pretty: false,
-        eval: EvalContext {
-            format: &format,
-            host: &host,
-        },
-    };
-    deparse::row_expr(expr, table, rel, &style)
+    with_stored_style(catalog, eval, |style| {
+        deparse::row_expr(expr, table, rel, style)
+    })
 }
 
 impl Binder<'_> {
